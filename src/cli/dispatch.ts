@@ -1,248 +1,18 @@
 import { maskUrlPasswords, removeUrlPassword } from '#base/addresses.js';
 import { suggestName } from '#base/nearest-name.js';
-import { account, batch } from './commands/accounts.js';
-import {
-  explainDifference,
-  actions as indexActions,
-  attribution,
-  compare,
-  events,
-  factorRisk,
-  levels,
-  limits,
-  performance,
-  rebalancePack,
-  rebalances,
-  rolling,
-  runs,
-  termStructure,
-  totalRisk,
-  verifyText,
-  view,
-  weights,
-} from './commands/analytics.js';
+import { ACCOUNT_COMMANDS } from './commands/accounts.js';
+import { REPORT_COMMANDS, VIEW_COMMANDS, ANALYSIS_COMMANDS } from './commands/analytics.js';
+import { STORE_COMMANDS, WATCHLIST_COMMANDS } from './commands/data.js';
+import { DOCUMENT_COMMANDS } from './commands/documents.js';
+import { APPROVAL_COMMANDS, PROCEDURE_COMMANDS } from './commands/governance.js';
+import { IMPORT_COMMANDS } from './commands/import.js';
+import { INDEX_COMMANDS, PLUGIN_COMMANDS, STRATEGY_COMMANDS } from './commands/indices.js';
+import { DATA_COMMANDS, ACTION_COMMANDS, OVERRIDE_COMMANDS } from './commands/market.js';
+import { SCHEDULE_COMMANDS, PUBLISH_COMMANDS, PUBLICATION_COMMANDS } from './commands/publication.js';
+import { RISK_COMMANDS } from './commands/risk-models.js';
+import { RUN_COMMANDS, OPTIMISATION_COMMANDS } from './commands/runs.js';
 import type { Completion, Completions } from './commands/completion.js';
-import {
-  activate,
-  jobKinds,
-  jobs,
-  pauseKind,
-  putWatchlist,
-  refresh,
-  renders,
-  repair,
-  resumeKind,
-  retryJobs,
-  stores,
-  watchlists,
-} from './commands/data.js';
-import {
-  dataDifference,
-  dataVersions,
-  deleteDocument,
-  documentDifference,
-  listVersionsCommand,
-  removeIndex,
-  restoreDocument,
-  runDifference,
-} from './commands/documents.js';
-import {
-  approvals,
-  approve,
-  comment,
-  methodologyChanges,
-  procedures,
-  publishedErrors,
-  putProcedure,
-  reject,
-  showApproval,
-  showProcedure,
-  statement,
-  withdraw,
-} from './commands/governance.js';
-import { importMarket, inspectData } from './commands/import.js';
-import {
-  amend,
-  create,
-  diff,
-  explain as explainIndex,
-  list,
-  methodology,
-  plugins,
-  preview,
-  put,
-  putPlugin,
-  putStrategy,
-  restore,
-  show,
-  strategies,
-  templates,
-  versions,
-} from './commands/indices.js';
 import { formatJobCommandHelp, type JobCommand, runJobCommand } from './commands/job-command.js';
-import {
-  actions,
-  closures,
-  confirmAction,
-  deskAction,
-  deskActions,
-  fields,
-  names,
-  overridePrice,
-  overrides,
-  prices,
-  recordClosures,
-  reference,
-  rejectAction,
-  reopenAction,
-  series,
-  showClosures,
-  withdrawOverride,
-} from './commands/market.js';
-import {
-  backfillSchedule,
-  clients,
-  deliveries,
-  judgements,
-  publish,
-  publishedKeys,
-  putClient,
-  putSchedule,
-  rotateKey,
-  runSchedule,
-  schedules,
-  scheduleStatus,
-  showClient,
-  showSchedule,
-  skipSchedule,
-  waiveSchedule,
-} from './commands/publication.js';
-import { importRisk, risk, validateRisk } from './commands/risk-models.js';
-import { backtest, backtests, optimise, report, rerun, study, sweep } from './commands/runs.js';
-
-/** Commands that submit work to the service and follow it, by name. Each has its own type of result. */
-const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
-  import: importMarket,
-  inspect: inspectData,
-  backtest,
-  backtests,
-  rerun,
-  sweep,
-  batch,
-  account,
-  optimise,
-  study,
-  risk,
-  'import-risk': importRisk,
-  'validate-risk': validateRisk,
-  'explain-difference': explainDifference,
-  report,
-};
-
-/**
- * Commands that show or change one resource of the service, by name. A name of two words belongs to a family of
- * commands.
- */
-const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
-  'verify-text': verifyText,
-  stores,
-  activate,
-  refresh,
-  repair,
-  jobs,
-  'jobs retry': retryJobs,
-  'jobs kinds': jobKinds,
-  'jobs pause': pauseKind,
-  'jobs resume': resumeKind,
-  renders,
-  'index list': list,
-  'index templates': templates,
-  'index new': create,
-  'index show': show,
-  'index put': put,
-  'index amend': amend,
-  'index diff': diff,
-  'index versions': versions,
-  'index restore': restore,
-  'index delete': removeIndex,
-  'index preview': preview,
-  'index explain': explainIndex,
-  'index methodology': methodology,
-  'index statement': statement,
-  'index changes': methodologyChanges,
-  versions: listVersionsCommand,
-  'document diff': documentDifference,
-  'document restore': restoreDocument,
-  'document delete': deleteDocument,
-  runs,
-  'run diff': runDifference,
-  levels,
-  weights,
-  rebalances,
-  attribution,
-  rolling,
-  performance,
-  view,
-  'watchlist list': watchlists,
-  'watchlist put': putWatchlist,
-  'plugin list': plugins,
-  'plugin put': putPlugin,
-  compare,
-  limits,
-  'factor-risk': factorRisk,
-  'total-risk': totalRisk,
-  'term-structure': termStructure,
-  events,
-  actions: indexActions,
-  'rebalance-pack': rebalancePack,
-  'data names': names,
-  'data prices': prices,
-  'data reference': reference,
-  'data actions': actions,
-  'data series': series,
-  'data fields': fields,
-  'data versions': dataVersions,
-  'data diff': dataDifference,
-  'strategy list': strategies,
-  'strategy put': putStrategy,
-  'schedule list': schedules,
-  'schedule put': putSchedule,
-  'schedule show': showSchedule,
-  'schedule status': scheduleStatus,
-  'schedule run': runSchedule,
-  'schedule skip': skipSchedule,
-  'schedule waive': waiveSchedule,
-  'schedule backfill': backfillSchedule,
-  'schedule judgements': judgements,
-  'client list': clients,
-  'client show': showClient,
-  'client put': putClient,
-  'client deliveries': deliveries,
-  'action list': deskActions,
-  'action show': deskAction,
-  'action confirm': confirmAction,
-  'action reject': rejectAction,
-  'action reopen': reopenAction,
-  'approval list': approvals,
-  'approval show': showApproval,
-  'approval approve': approve,
-  'approval reject': reject,
-  'approval withdraw': withdraw,
-  'approval comment': comment,
-  publish,
-  'override list': overrides,
-  'override put': overridePrice,
-  'override withdraw': withdrawOverride,
-  'closure list': closures,
-  'closure show': showClosures,
-  'closure put': recordClosures,
-  'procedure list': procedures,
-  'procedure show': showProcedure,
-  'procedure put': putProcedure,
-  'publication errors': publishedErrors,
-  'publication keys': publishedKeys,
-  'publication rotate': rotateKey,
-};
 
 /** Command with its summary and its code. The code is loaded when the command runs. */
 interface Command {
@@ -252,8 +22,34 @@ interface Command {
   readonly run: (argv: readonly string[], environment: NodeJS.ProcessEnv) => Promise<number>;
 }
 
-/** Commands that work on a service or a home. */
-const SERVICE_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = { ...JOB_COMMANDS, ...VIEW_COMMANDS };
+/**
+ * Commands that work on a service or a home, by name. A name of two words belongs to a family of commands. Each has its
+ * own type of result.
+ */
+export const SERVICE_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
+  ...IMPORT_COMMANDS,
+  ...RUN_COMMANDS,
+  ...ACCOUNT_COMMANDS,
+  ...OPTIMISATION_COMMANDS,
+  ...RISK_COMMANDS,
+  ...REPORT_COMMANDS,
+  ...STORE_COMMANDS,
+  ...INDEX_COMMANDS,
+  ...DOCUMENT_COMMANDS,
+  ...VIEW_COMMANDS,
+  ...WATCHLIST_COMMANDS,
+  ...PLUGIN_COMMANDS,
+  ...ANALYSIS_COMMANDS,
+  ...DATA_COMMANDS,
+  ...STRATEGY_COMMANDS,
+  ...SCHEDULE_COMMANDS,
+  ...ACTION_COMMANDS,
+  ...APPROVAL_COMMANDS,
+  ...PUBLISH_COMMANDS,
+  ...OVERRIDE_COMMANDS,
+  ...PROCEDURE_COMMANDS,
+  ...PUBLICATION_COMMANDS,
+};
 
 const COMMANDS: Readonly<Record<string, Command>> = {
   serve: {

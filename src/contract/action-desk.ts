@@ -77,6 +77,7 @@ export const actionDeskRoutes = defineRoutes({
   listActions: {
     method: 'GET',
     path: '/actions',
+    call: 'actionDesk.list',
     onStore: 'query',
     scope: 'read',
     tag,
@@ -99,6 +100,7 @@ export const actionDeskRoutes = defineRoutes({
   getAction: {
     method: 'GET',
     path: '/actions/{action_id}',
+    call: 'actionDesk.get',
     onStore: 'query',
     scope: 'read',
     tag,
@@ -110,6 +112,7 @@ export const actionDeskRoutes = defineRoutes({
   decideAction: {
     method: 'POST',
     path: '/actions/{action_id}/decisions',
+    call: 'actionDesk.decide',
     onStore: 'query',
     scope: 'data',
     tag,

@@ -59,6 +59,7 @@ export const approvalRoutes = defineRoutes({
   getApproval: {
     method: 'GET',
     path: '/approvals/{approval_id}',
+    call: 'approvals.get',
     scope: 'read',
     tag,
     withoutMarket: true,

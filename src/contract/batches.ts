@@ -115,6 +115,7 @@ export const accountBacktestRoutes = defineRoutes({
   backtestAccount: {
     method: 'POST',
     path: '/analytics/{index_id}/accounts/backtest',
+    call: 'accountBacktests.start',
     onStore: 'query',
     scope: 'run',
     tag: 'optimise',
@@ -509,6 +510,7 @@ export const batchRoutes = defineRoutes({
   getBatchCommon: {
     method: 'GET',
     path: '/optimise/batches/{batch_id}/common',
+    call: 'batchResults.common',
     scope: 'read',
     withoutMarket: true,
     tag,

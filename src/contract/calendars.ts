@@ -77,6 +77,7 @@ export const calendarRoutes = defineRoutes({
   listCalendars: {
     method: 'GET',
     path: '/indices/calendars',
+    call: 'calendarViews.list',
     scope: 'read',
     tag: 'indices',
     summary: 'Lists every exchange calendar that an index can use.',
@@ -86,6 +87,7 @@ export const calendarRoutes = defineRoutes({
   getSchedule: {
     method: 'GET',
     path: '/indices/{index_id}/schedule',
+    call: 'calendarViews.schedule',
     scope: 'read',
     tag: 'indices',
     summary: 'Lists recent and upcoming rebalance dates of an index.',
@@ -203,6 +205,7 @@ export const closureRoutes = defineRoutes({
   getClosures: {
     method: 'GET',
     path: '/calendars/{calendar_code}/closures',
+    call: 'closures.get',
     scope: 'read',
     tag,
     withoutMarket: true,

@@ -66,6 +66,7 @@ export const clientRoutes = defineRoutes({
   getClient: {
     method: 'GET',
     path: '/clients/{client_id}',
+    call: 'clients.get',
     scope: 'read',
     tag,
     withoutMarket: true,
@@ -77,6 +78,7 @@ export const clientRoutes = defineRoutes({
   putClient: {
     method: 'PUT',
     path: '/clients/{client_id}',
+    call: 'clients.put',
     scope: 'publish',
     tag,
     withoutMarket: true,
@@ -98,6 +100,7 @@ export const clientRoutes = defineRoutes({
   deleteClient: {
     method: 'DELETE',
     path: '/clients/{client_id}',
+    call: 'clients.remove',
     scope: 'publish',
     tag,
     withoutMarket: true,

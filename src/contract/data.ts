@@ -389,6 +389,7 @@ export const dataRoutes = defineRoutes({
   getCoverage: {
     method: 'GET',
     path: '/data/coverage',
+    call: 'data.coverage',
     onStore: 'query',
     scope: 'read',
     tag: 'data',
@@ -399,6 +400,7 @@ export const dataRoutes = defineRoutes({
   getCoverageHistory: {
     method: 'GET',
     path: '/data/coverage/history',
+    call: 'data.coverageHistory',
     onStore: 'query',
     scope: 'read',
     tag: 'data',
@@ -409,6 +411,7 @@ export const dataRoutes = defineRoutes({
   getDataSource: {
     method: 'GET',
     path: '/data/source',
+    call: 'data.source',
     onStore: 'query',
     scope: 'read',
     tag: 'data',
@@ -419,6 +422,7 @@ export const dataRoutes = defineRoutes({
   listFields: {
     method: 'GET',
     path: '/data/fields',
+    call: 'data.fields',
     onStore: 'query',
     scope: 'read',
     tag: 'data',
@@ -429,6 +433,7 @@ export const dataRoutes = defineRoutes({
   listSeries: {
     method: 'GET',
     path: '/data/series',
+    call: 'data.series',
     onStore: 'query',
     scope: 'read',
     tag: 'data',
@@ -442,6 +447,7 @@ export const dataRoutes = defineRoutes({
   searchIdentifiers: {
     method: 'GET',
     path: '/data/identifiers',
+    call: 'data.search',
     onStore: 'query',
     scope: 'read',
     tag: 'data',

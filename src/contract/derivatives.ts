@@ -293,6 +293,7 @@ export const derivativeRoutes = defineRoutes({
   priceFutures: {
     method: 'POST',
     path: '/derivatives/futures/price',
+    call: 'derivatives.priceFutures',
     scope: 'read',
     tag: 'derivatives',
     summary: 'Computes the fair value, carry and sensitivities of an index future.',
@@ -313,6 +314,7 @@ export const derivativeRoutes = defineRoutes({
   priceTrs: {
     method: 'POST',
     path: '/derivatives/trs/price',
+    call: 'derivatives.priceTrs',
     scope: 'read',
     tag: 'derivatives',
     summary: 'Computes the value, par spread and sensitivities of a total return swap.',
@@ -333,6 +335,7 @@ export const derivativeRoutes = defineRoutes({
   getRoll: {
     method: 'GET',
     path: '/derivatives/{index_id}/roll',
+    call: 'derivatives.roll',
     scope: 'read',
     tag: 'derivatives',
     summary: 'Computes the cost of rolling between two expiries, on the latest stored run.',
@@ -344,6 +347,7 @@ export const derivativeRoutes = defineRoutes({
   getTermStructure: {
     method: 'GET',
     path: '/derivatives/{index_id}/term-structure',
+    call: 'derivatives.termStructure',
     scope: 'read',
     tag: 'derivatives',
     summary: 'Computes fair values for several expiries, on the latest stored run.',

@@ -271,6 +271,7 @@ export const governanceRoutes = defineRoutes({
   getProcedure: {
     method: 'GET',
     path: '/procedures/{procedure_id}',
+    call: 'procedures.get',
     scope: 'read',
     tag,
     withoutMarket: true,
@@ -282,6 +283,7 @@ export const governanceRoutes = defineRoutes({
   putProcedure: {
     method: 'PUT',
     path: '/procedures/{procedure_id}',
+    call: 'procedures.put',
     scope: 'write',
     tag,
     withoutMarket: true,
@@ -304,6 +306,7 @@ export const governanceRoutes = defineRoutes({
   deleteProcedure: {
     method: 'DELETE',
     path: '/procedures/{procedure_id}',
+    call: 'procedures.remove',
     scope: 'write',
     tag,
     withoutMarket: true,

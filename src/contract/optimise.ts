@@ -475,6 +475,7 @@ export const optimiseRoutes = defineRoutes({
   listConstraintSets: {
     method: 'GET',
     path: '/optimise/constraint-sets',
+    call: 'optimisations.listSets',
     scope: 'read',
     tag,
     summary: 'Lists the stored constraint sets, by id.',
@@ -485,6 +486,7 @@ export const optimiseRoutes = defineRoutes({
   createConstraintSet: {
     method: 'POST',
     path: '/optimise/constraint-sets',
+    call: 'optimisations.createSet',
     scope: 'write',
     tag,
     summary: 'Stores a new constraint set.',
@@ -497,6 +499,7 @@ export const optimiseRoutes = defineRoutes({
   validateConstraintSet: {
     method: 'POST',
     path: '/optimise/constraint-sets/validate',
+    call: 'optimisations.validateSet',
     onStore: 'query',
     scope: 'read',
     tag,
@@ -518,6 +521,7 @@ export const optimiseRoutes = defineRoutes({
   putConstraintSet: {
     method: 'PUT',
     path: '/optimise/constraint-sets/{constraint_set_id}',
+    call: 'optimisations.replaceSet',
     scope: 'write',
     tag,
     summary: 'Stores or replaces a constraint set.',
@@ -530,6 +534,7 @@ export const optimiseRoutes = defineRoutes({
   deleteConstraintSet: {
     method: 'DELETE',
     path: '/optimise/constraint-sets/{constraint_set_id}',
+    call: 'optimisations.removeSet',
     scope: 'write',
     tag,
     summary: 'Deletes a constraint set.',
@@ -542,6 +547,7 @@ export const optimiseRoutes = defineRoutes({
   listConstraintTypes: {
     method: 'GET',
     path: '/optimise/constraint-types',
+    call: 'optimisations.types',
     scope: 'read',
     tag,
     summary: 'Lists every constraint class with its parameters.',
@@ -551,6 +557,7 @@ export const optimiseRoutes = defineRoutes({
   listObjectiveTypes: {
     method: 'GET',
     path: '/optimise/objective-types',
+    call: 'optimisations.objectiveTypes',
     scope: 'read',
     tag,
     summary: 'Lists every objective and every model of expected returns with its parameters.',
@@ -560,6 +567,7 @@ export const optimiseRoutes = defineRoutes({
   startOptimisation: {
     method: 'POST',
     path: '/optimise/runs',
+    call: 'optimisations.start',
     onStore: 'query',
     scope: 'run',
     tag,
@@ -591,6 +599,7 @@ export const optimiseRoutes = defineRoutes({
   previewOptimisation: {
     method: 'POST',
     path: '/optimise/preview',
+    call: 'optimisations.preview',
     onStore: 'query',
     scope: 'read',
     tag,

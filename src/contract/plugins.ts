@@ -136,6 +136,7 @@ export const pluginRoutes = defineRoutes({
   listPlugins: {
     method: 'GET',
     path: '/plugins',
+    call: 'plugins.list',
     scope: 'read',
     tag: 'plugins',
     summary: 'Every plug-in.',
@@ -146,6 +147,7 @@ export const pluginRoutes = defineRoutes({
   getPlugin: {
     method: 'GET',
     path: '/plugins/{plugin_id}',
+    call: 'plugins.get',
     scope: 'read',
     tag: 'plugins',
     summary: 'One plug-in.',
@@ -156,6 +158,7 @@ export const pluginRoutes = defineRoutes({
   putPlugin: {
     method: 'PUT',
     path: '/plugins/{plugin_id}',
+    call: 'plugins.put',
     scope: 'admin',
     tag: 'plugins',
     summary: 'Creates or replaces a plug-in.',
@@ -168,6 +171,7 @@ export const pluginRoutes = defineRoutes({
   previewPlugin: {
     method: 'POST',
     path: '/plugins/preview',
+    call: 'pluginPreviews.preview',
     onStore: 'query',
     scope: 'admin',
     tag: 'plugins',
@@ -181,6 +185,7 @@ export const pluginRoutes = defineRoutes({
   deletePlugin: {
     method: 'DELETE',
     path: '/plugins/{plugin_id}',
+    call: 'plugins.remove',
     scope: 'admin',
     tag: 'plugins',
     summary: 'Deletes a plug-in.',

@@ -143,6 +143,7 @@ export const publicationRoutes = defineRoutes({
   getPublishedKeys: {
     method: 'GET',
     path: '/analytics/{index_id}/published/keys',
+    call: 'publications.keys',
     scope: 'read',
     tag,
     summary: 'Lists the public keys that sign published logs.',

@@ -109,6 +109,7 @@ export const reportRoutes = defineRoutes({
   renderReport: {
     method: 'POST',
     path: '/reports/render',
+    call: 'reports.render',
     scope: 'run',
     tag,
     summary: 'Renders a template as a PDF, as a job.',
@@ -130,6 +131,7 @@ export const reportRoutes = defineRoutes({
   listRenders: {
     method: 'GET',
     path: '/reports/renders',
+    call: 'reports.listRenders',
     scope: 'read',
     tag,
     summary: 'Finished renders, newest first.',
@@ -155,6 +157,7 @@ export const reportRoutes = defineRoutes({
   deleteRender: {
     method: 'DELETE',
     path: '/reports/renders/{render_id}',
+    call: 'reports.removeRender',
     scope: 'write',
     tag,
     summary: 'Deletes a rendered report.',
@@ -166,6 +169,7 @@ export const reportRoutes = defineRoutes({
   listTemplates: {
     method: 'GET',
     path: '/reports/templates',
+    call: 'reports.listTemplates',
     scope: 'read',
     tag,
     summary: 'Lists the stored report templates, and the ids of the built-in templates.',
@@ -188,6 +192,7 @@ export const reportRoutes = defineRoutes({
   putTemplate: {
     method: 'PUT',
     path: '/reports/templates/{template_id}',
+    call: 'reports.putTemplate',
     scope: 'write',
     tag,
     summary: 'Stores or replaces a report template.',
@@ -207,6 +212,7 @@ export const reportRoutes = defineRoutes({
   deleteTemplate: {
     method: 'DELETE',
     path: '/reports/templates/{template_id}',
+    call: 'reports.removeTemplate',
     scope: 'write',
     tag,
     summary: 'Deletes a report template. Its rendered reports are kept.',

@@ -223,6 +223,7 @@ export const riskModelRoutes = defineRoutes({
   listRiskModels: {
     method: 'GET',
     path: '/risk-models',
+    call: 'riskModels.list',
     scope: 'read',
     tag,
     summary: 'Lists the stored risk models, by id.',
@@ -255,6 +256,7 @@ export const riskModelRoutes = defineRoutes({
   estimateRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/estimate',
+    call: 'riskModels.estimate',
     onStore: 'query',
     scope: 'run',
     tag,
@@ -283,6 +285,7 @@ export const riskModelRoutes = defineRoutes({
   validateRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/validate',
+    call: 'riskModels.validate',
     onStore: 'query',
     scope: 'run',
     tag,
@@ -307,6 +310,7 @@ export const riskModelRoutes = defineRoutes({
   deleteRiskModel: {
     method: 'DELETE',
     path: '/risk-models/{model_id}',
+    call: 'riskModels.remove',
     scope: 'write',
     tag,
     summary: 'Deletes a risk model.',

@@ -28,6 +28,12 @@ export interface Route {
    */
   readonly path: string;
   readonly scope: Scope | 'open';
+  /**
+   * Service and method, as `watchlists.put`, whose result is the response. The handler is derived from it. Its arguments
+   * are, as far as the route has them: the parameters of the path in their order, query, body, precondition, author of a
+   * versioned write, origin of a job; then the signal of the request.
+   */
+  readonly call?: `${string}.${string}`;
   readonly tag: string;
   readonly summary: string;
   /** Description of the behaviour in Markdown. Only needed if the summary does not say enough. */

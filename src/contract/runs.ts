@@ -151,6 +151,7 @@ export const runRoutes = defineRoutes({
   listRuns: {
     method: 'GET',
     path: '/analytics/{index_id}/runs',
+    call: 'storedRuns.list',
     scope: 'read',
     tag: 'analytics',
     summary: 'Lists the stored runs of an index or strategy, newest first.',
@@ -358,6 +359,7 @@ export const rerunRoutes = defineRoutes({
   startRerun: {
     method: 'POST',
     path: '/analytics/reruns',
+    call: 'reruns.start',
     scope: 'run',
     tag: 'analytics',
     summary: 'Runs all indices and strategies with a stale run again, as one job.',

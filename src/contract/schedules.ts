@@ -142,6 +142,7 @@ export const scheduleRoutes = defineRoutes({
   getSchedulePlan: {
     method: 'GET',
     path: '/schedules/{schedule_id}',
+    call: 'schedules.get',
     scope: 'read',
     tag,
     withoutMarket: true,
@@ -167,6 +168,7 @@ export const scheduleRoutes = defineRoutes({
   deleteSchedule: {
     method: 'DELETE',
     path: '/schedules/{schedule_id}',
+    call: 'schedules.remove',
     scope: 'write',
     tag,
     withoutMarket: true,
@@ -180,6 +182,7 @@ export const scheduleRoutes = defineRoutes({
   listScheduleDays: {
     method: 'GET',
     path: '/schedules/{schedule_id}/days',
+    call: 'days.list',
     scope: 'read',
     tag,
     withoutMarket: true,
@@ -240,6 +243,7 @@ export const scheduleRoutes = defineRoutes({
   runScheduleDay: {
     method: 'POST',
     path: '/schedules/{schedule_id}/days/{date}/run',
+    call: 'days.run',
     scope: 'run',
     tag,
     withoutMarket: true,
@@ -255,6 +259,7 @@ export const scheduleRoutes = defineRoutes({
   waiveScheduleCheck: {
     method: 'POST',
     path: '/schedules/{schedule_id}/days/{date}/waivers',
+    call: 'days.waive',
     scope: 'publish',
     tag,
     withoutMarket: true,
@@ -291,6 +296,7 @@ export const scheduleRoutes = defineRoutes({
   backfillSchedule: {
     method: 'POST',
     path: '/schedules/{schedule_id}/backfill',
+    call: 'days.backfill',
     scope: 'run',
     tag,
     withoutMarket: true,

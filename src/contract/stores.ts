@@ -301,6 +301,7 @@ export const dataVersionRoutes = defineRoutes({
   listDataVersions: {
     method: 'GET',
     path: '/data/stores/{store_id}/versions',
+    call: 'dataVersions.list',
     scope: 'read',
     tag: 'stores',
     summary: 'Lists the versions of the data of a store that were served, newest first.',
@@ -317,6 +318,7 @@ export const dataVersionRoutes = defineRoutes({
   diffDataVersions: {
     method: 'GET',
     path: '/data/stores/{store_id}/versions/diff',
+    call: 'dataVersions.difference',
     onStore: 'path',
     scope: 'read',
     tag: 'stores',
@@ -497,6 +499,7 @@ export const overrideRoutes = defineRoutes({
   listPriceOverrides: {
     method: 'GET',
     path: '/data/stores/{store_id}/overrides',
+    call: 'priceOverrides.list',
     scope: 'read',
     tag: 'stores',
     withoutMarket: true,
@@ -654,6 +657,7 @@ export const storeRoutes = defineRoutes({
   listStores: {
     method: 'GET',
     path: '/data/stores',
+    call: 'datasets.list',
     scope: 'read',
     tag: 'stores',
     summary: 'Lists all data stores, and the served store.',
@@ -684,6 +688,7 @@ export const storeRoutes = defineRoutes({
   getStore: {
     method: 'GET',
     path: '/data/stores/{store_id}',
+    call: 'datasets.get',
     scope: 'read',
     tag: 'stores',
     summary: 'Returns one data store.',
@@ -714,6 +719,7 @@ export const storeRoutes = defineRoutes({
   deleteStore: {
     method: 'DELETE',
     path: '/data/stores/{store_id}',
+    call: 'datasets.remove',
     scope: 'data',
     tag: 'stores',
     summary: 'Deletes a store. The folder of a managed store is also deleted.',

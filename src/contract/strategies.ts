@@ -49,6 +49,7 @@ export const strategyRoutes = defineRoutes({
   listStrategies: {
     method: 'GET',
     path: '/strategies',
+    call: 'strategies.list',
     scope: 'read',
     tag,
     summary: 'Lists the stored strategies, each with its problems.',
@@ -63,6 +64,7 @@ export const strategyRoutes = defineRoutes({
   createStrategy: {
     method: 'POST',
     path: '/strategies',
+    call: 'strategies.create',
     scope: 'write',
     tag,
     summary: 'Stores a new strategy.',
@@ -76,6 +78,7 @@ export const strategyRoutes = defineRoutes({
   validateStrategy: {
     method: 'POST',
     path: '/strategies/validate',
+    call: 'strategies.validate',
     scope: 'read',
     tag,
     summary: 'Validates a strategy in the same way as a save. Nothing is stored.',
@@ -86,6 +89,7 @@ export const strategyRoutes = defineRoutes({
   getStrategy: {
     method: 'GET',
     path: '/strategies/{strategy_id}',
+    call: 'strategies.get',
     scope: 'read',
     tag,
     summary: 'Returns a stored strategy.',
@@ -96,6 +100,7 @@ export const strategyRoutes = defineRoutes({
   putStrategy: {
     method: 'PUT',
     path: '/strategies/{strategy_id}',
+    call: 'strategies.replace',
     scope: 'write',
     tag,
     summary: 'Stores or replaces a strategy.',

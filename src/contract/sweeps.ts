@@ -257,6 +257,7 @@ export const sweepRoutes = defineRoutes({
   startSweep: {
     method: 'POST',
     path: '/analytics/sweeps',
+    call: 'sweeps.start',
     onStore: 'body',
     scope: 'run',
     tag: 'analytics',

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject, Id } from '#domain/base/schema.js';
-import { NOTE_LENGTH_MAX, VERSION_ACTIONS } from '#domain/definition/versions.js';
+import { NOTE_LENGTH_MAX, VERSION_ACTIONS, type VersionedKind } from '#domain/definition/versions.js';
 import type { ErrorCode } from '#domain/base/refusals.js';
 import { SavedIndex } from './indices/definitions.js';
 import { skippedFields } from './payloads.js';
 import { SavedConstraintSet } from './optimise.js';
 import { SavedReportTemplate } from './reports.js';
-import { defineRoutes, type Scope } from './route.js';
+import type { Scope } from './route.js';
 import { Procedure } from './governance.js';
 import { DataStore } from './stores.js';
 import { SavedStrategy } from './strategies.js';
@@ -92,6 +92,7 @@ const VersionNumber = z
 
 /** Terms of the version routes of a document family. */
 interface Family<P extends z.ZodRawShape, S extends z.ZodType> {
+  readonly kind: VersionedKind;
   /** Path of a document, for example `/indices/{index_id}`. */
   readonly path: string;
   readonly params: P;
@@ -190,155 +191,142 @@ function createRestorationRoute<P extends z.ZodRawShape, S extends z.ZodType>(fa
   } as const;
 }
 
-const index = {
-  path: '/indices/{index_id}',
-  params: { index_id: Id },
-  tag: 'indices',
-  word: 'index',
-  scope: 'write',
-  missing: 'INDEX_NOT_FOUND',
-  saved: SavedIndex,
-} as const;
+/** Families of documents with versions, by the name in their operations. */
+const FAMILIES = {
+  Index: {
+    kind: 'index',
+    path: '/indices/{index_id}',
+    params: { index_id: Id },
+    tag: 'indices',
+    word: 'index',
+    scope: 'write',
+    missing: 'INDEX_NOT_FOUND',
+    saved: SavedIndex,
+  },
+  Strategy: {
+    kind: 'strategy',
+    path: '/strategies/{strategy_id}',
+    params: { strategy_id: Id },
+    tag: 'strategies',
+    word: 'strategy',
+    scope: 'write',
+    missing: 'STRATEGY_NOT_FOUND',
+    saved: SavedStrategy,
+  },
+  ConstraintSet: {
+    kind: 'constraint-set',
+    path: '/optimise/constraint-sets/{constraint_set_id}',
+    params: { constraint_set_id: Id },
+    tag: 'optimise',
+    word: 'constraint set',
+    scope: 'write',
+    missing: 'CONSTRAINT_SET_NOT_FOUND',
+    saved: SavedConstraintSet,
+  },
+  Template: {
+    kind: 'template',
+    path: '/reports/templates/{template_id}',
+    params: { template_id: Id },
+    tag: 'reports',
+    word: 'report template',
+    scope: 'write',
+    missing: 'TEMPLATE_NOT_FOUND',
+    saved: SavedReportTemplate,
+  },
+  Watchlist: {
+    kind: 'watchlist',
+    path: '/data/watchlists/{watchlist_id}',
+    params: { watchlist_id: Id },
+    tag: 'watchlists',
+    word: 'watchlist',
+    scope: 'write',
+    missing: 'WATCHLIST_NOT_FOUND',
+    saved: Watchlist,
+  },
+  Plugin: {
+    kind: 'plugin',
+    path: '/plugins/{plugin_id}',
+    params: { plugin_id: Id },
+    tag: 'plugins',
+    word: 'plug-in',
+    scope: 'admin',
+    missing: 'PLUGIN_NOT_FOUND',
+    saved: Plugin,
+    errors: ['VALIDATION_FAILED', 'OVERLOADED'],
+  },
+  Client: {
+    kind: 'client',
+    path: '/clients/{client_id}',
+    params: { client_id: Id },
+    tag: 'clients',
+    word: 'client',
+    scope: 'publish',
+    missing: 'CLIENT_NOT_FOUND',
+    saved: Client,
+    errors: ['VALIDATION_FAILED'],
+  },
+  Schedule: {
+    kind: 'schedule',
+    path: '/schedules/{schedule_id}',
+    params: { schedule_id: Id },
+    tag: 'schedules',
+    word: 'schedule',
+    scope: 'write',
+    missing: 'SCHEDULE_NOT_FOUND',
+    saved: Schedule,
+    errors: ['VALIDATION_FAILED'],
+  },
+  Closures: { ...closuresFamily, kind: 'closures' },
+  Procedure: {
+    kind: 'procedure',
+    path: '/procedures/{procedure_id}',
+    params: { procedure_id: Id },
+    tag: 'governance',
+    word: 'procedure',
+    scope: 'write',
+    missing: 'PROCEDURE_NOT_FOUND',
+    saved: Procedure,
+    errors: [],
+  },
+  Store: {
+    kind: 'store',
+    path: '/data/stores/{store_id}/document',
+    params: { store_id: Id },
+    tag: 'stores',
+    word: 'declaration of a data store',
+    scope: 'data',
+    missing: 'STORE_NOT_FOUND',
+    saved: DataStore,
+    errors: ['STORE_LOADING', 'STORE_REFRESHING', 'FOLDER_REGISTERED', 'NOT_SUPPORTED'],
+  },
+} as const satisfies Readonly<Record<string, Family<z.ZodRawShape, z.ZodType>>>;
 
-const strategy = {
-  path: '/strategies/{strategy_id}',
-  params: { strategy_id: Id },
-  tag: 'strategies',
-  word: 'strategy',
-  scope: 'write',
-  missing: 'STRATEGY_NOT_FOUND',
-  saved: SavedStrategy,
-} as const;
-
-const constraintSet = {
-  path: '/optimise/constraint-sets/{constraint_set_id}',
-  params: { constraint_set_id: Id },
-  tag: 'optimise',
-  word: 'constraint set',
-  scope: 'write',
-  missing: 'CONSTRAINT_SET_NOT_FOUND',
-  saved: SavedConstraintSet,
-} as const;
-
-const template = {
-  path: '/reports/templates/{template_id}',
-  params: { template_id: Id },
-  tag: 'reports',
-  word: 'report template',
-  scope: 'write',
-  missing: 'TEMPLATE_NOT_FOUND',
-  saved: SavedReportTemplate,
-} as const;
-
-const watchlist = {
-  path: '/data/watchlists/{watchlist_id}',
-  params: { watchlist_id: Id },
-  tag: 'watchlists',
-  word: 'watchlist',
-  scope: 'write',
-  missing: 'WATCHLIST_NOT_FOUND',
-  saved: Watchlist,
-} as const;
-
-const plugin = {
-  path: '/plugins/{plugin_id}',
-  params: { plugin_id: Id },
-  tag: 'plugins',
-  word: 'plug-in',
-  scope: 'admin',
-  missing: 'PLUGIN_NOT_FOUND',
-  saved: Plugin,
-  errors: ['VALIDATION_FAILED', 'OVERLOADED'],
-} as const;
-
-const schedule = {
-  path: '/schedules/{schedule_id}',
-  params: { schedule_id: Id },
-  tag: 'schedules',
-  word: 'schedule',
-  scope: 'write',
-  missing: 'SCHEDULE_NOT_FOUND',
-  saved: Schedule,
-  errors: ['VALIDATION_FAILED'],
-} as const;
-
-const procedure = {
-  path: '/procedures/{procedure_id}',
-  params: { procedure_id: Id },
-  tag: 'governance',
-  word: 'procedure',
-  scope: 'write',
-  missing: 'PROCEDURE_NOT_FOUND',
-  saved: Procedure,
-  errors: [],
-} as const;
-
-const client = {
-  path: '/clients/{client_id}',
-  params: { client_id: Id },
-  tag: 'clients',
-  word: 'client',
-  scope: 'publish',
-  missing: 'CLIENT_NOT_FOUND',
-  saved: Client,
-  errors: ['VALIDATION_FAILED'],
-} as const;
-
-const store = {
-  path: '/data/stores/{store_id}/document',
-  params: { store_id: Id },
-  tag: 'stores',
-  word: 'declaration of a data store',
-  scope: 'data',
-  missing: 'STORE_NOT_FOUND',
-  saved: DataStore,
-  errors: ['STORE_LOADING', 'STORE_REFRESHING', 'FOLDER_REGISTERED', 'NOT_SUPPORTED'],
-} as const;
+type Families = typeof FAMILIES;
+type Created<F extends { readonly params: z.ZodRawShape; readonly saved: z.ZodType }> = {
+  readonly list: ReturnType<typeof defineList<F['params'], F['saved']>>;
+  readonly diff: ReturnType<typeof createDifferenceRoute<F['params'], F['saved']>>;
+  readonly get: ReturnType<typeof createReadingRoute<F['params'], F['saved']>>;
+  readonly restore: ReturnType<typeof createRestorationRoute<F['params'], F['saved']>>;
+};
+type VersionRoutes = { readonly [N in keyof Families as `list${N}Versions`]: Created<Families[N]>['list'] } & {
+  readonly [N in keyof Families as `diff${N}Versions`]: Created<Families[N]>['diff'];
+} & { readonly [N in keyof Families as `get${N}Version`]: Created<Families[N]>['get'] } & {
+  readonly [N in keyof Families as `restore${N}Version`]: Created<Families[N]>['restore'];
+};
 
 /** Version routes of all document families with versions (`VERSIONED_KINDS`). */
-export const versionRoutes = defineRoutes({
-  listIndexVersions: defineList(index),
-  diffIndexVersions: createDifferenceRoute(index),
-  getIndexVersion: createReadingRoute(index),
-  restoreIndexVersion: createRestorationRoute(index),
-  listStrategyVersions: defineList(strategy),
-  diffStrategyVersions: createDifferenceRoute(strategy),
-  getStrategyVersion: createReadingRoute(strategy),
-  restoreStrategyVersion: createRestorationRoute(strategy),
-  listConstraintSetVersions: defineList(constraintSet),
-  diffConstraintSetVersions: createDifferenceRoute(constraintSet),
-  getConstraintSetVersion: createReadingRoute(constraintSet),
-  restoreConstraintSetVersion: createRestorationRoute(constraintSet),
-  listTemplateVersions: defineList(template),
-  diffTemplateVersions: createDifferenceRoute(template),
-  getTemplateVersion: createReadingRoute(template),
-  restoreTemplateVersion: createRestorationRoute(template),
-  listWatchlistVersions: defineList(watchlist),
-  diffWatchlistVersions: createDifferenceRoute(watchlist),
-  getWatchlistVersion: createReadingRoute(watchlist),
-  restoreWatchlistVersion: createRestorationRoute(watchlist),
-  listPluginVersions: defineList(plugin),
-  diffPluginVersions: createDifferenceRoute(plugin),
-  getPluginVersion: createReadingRoute(plugin),
-  restorePluginVersion: createRestorationRoute(plugin),
-  listClientVersions: defineList(client),
-  diffClientVersions: createDifferenceRoute(client),
-  getClientVersion: createReadingRoute(client),
-  restoreClientVersion: createRestorationRoute(client),
-  listScheduleVersions: defineList(schedule),
-  diffScheduleVersions: createDifferenceRoute(schedule),
-  getScheduleVersion: createReadingRoute(schedule),
-  restoreScheduleVersion: createRestorationRoute(schedule),
-  listClosuresVersions: defineList(closuresFamily),
-  diffClosuresVersions: createDifferenceRoute(closuresFamily),
-  getClosuresVersion: createReadingRoute(closuresFamily),
-  restoreClosuresVersion: createRestorationRoute(closuresFamily),
-  listProcedureVersions: defineList(procedure),
-  diffProcedureVersions: createDifferenceRoute(procedure),
-  getProcedureVersion: createReadingRoute(procedure),
-  restoreProcedureVersion: createRestorationRoute(procedure),
-  listStoreVersions: defineList(store),
-  diffStoreVersions: createDifferenceRoute(store),
-  getStoreVersion: createReadingRoute(store),
-  restoreStoreVersion: createRestorationRoute(store),
-});
+export const versionRoutes = Object.fromEntries(
+  Object.entries(FAMILIES).flatMap(([name, family]) => [
+    [`list${name}Versions`, defineList<z.ZodRawShape, z.ZodType>(family)],
+    [`diff${name}Versions`, createDifferenceRoute<z.ZodRawShape, z.ZodType>(family)],
+    [`get${name}Version`, createReadingRoute<z.ZodRawShape, z.ZodType>(family)],
+    [`restore${name}Version`, createRestorationRoute<z.ZodRawShape, z.ZodType>(family)],
+  ]),
+) as unknown as VersionRoutes; // four routes of each family
+
+/** Names of the families in the operations, with their kinds and the parameters that contain the ids. */
+export const VERSIONED_FAMILIES = Object.entries(FAMILIES).map(([name, { kind, params }]) => ({
+  name,
+  kind: kind satisfies VersionedKind as VersionedKind,
+  parameter: Object.keys(params)[0]!,
+}));

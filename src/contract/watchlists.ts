@@ -40,6 +40,7 @@ export const watchlistRoutes = defineRoutes({
   listWatchlists: {
     method: 'GET',
     path: '/data/watchlists',
+    call: 'watchlists.list',
     onStore: 'query',
     scope: 'read',
     tag: 'watchlists',
@@ -51,6 +52,7 @@ export const watchlistRoutes = defineRoutes({
   getWatchlist: {
     method: 'GET',
     path: '/data/watchlists/{watchlist_id}',
+    call: 'watchlists.get',
     onStore: 'query',
     scope: 'read',
     tag: 'watchlists',
@@ -62,6 +64,7 @@ export const watchlistRoutes = defineRoutes({
   putWatchlist: {
     method: 'PUT',
     path: '/data/watchlists/{watchlist_id}',
+    call: 'watchlists.put',
     scope: 'write',
     tag: 'watchlists',
     summary: 'Creates or replaces a watchlist.',
@@ -74,6 +77,7 @@ export const watchlistRoutes = defineRoutes({
   deleteWatchlist: {
     method: 'DELETE',
     path: '/data/watchlists/{watchlist_id}',
+    call: 'watchlists.remove',
     scope: 'write',
     tag: 'watchlists',
     summary: 'Deletes a watchlist.',

@@ -1,13 +1,12 @@
 import type { Context } from 'hono';
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
-import { Refusal } from '#domain/base/refusals.js';
-import type { Authorship, Subject } from '#domain/definition/versions.js';
+import type { Refusal } from '#domain/base/refusals.js';
+import type { Authorship } from '#domain/definition/versions.js';
 import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
 import type { Origin } from '#jobs/port/queue.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { RequestedRun } from '#services/shared/run-documents.js';
-import type { PurgedDocument, Versions } from '#services/shared/versions.js';
 
 /** Returns the export format of a media type. */
 export function parseExportFormat(media: string): ExportFormat {
@@ -175,50 +174,6 @@ export type Handler<R extends Route> = (request: RouteRequest<R>) => Reply | Pro
 
 /** One handler per route of a table. */
 export type Handlers<T extends Record<string, Route>> = { readonly [K in keyof T]: Handler<T[K]> };
-
-/** Part of a request that deletes a versioned document. */
-interface RemovalRequest {
-  readonly query: { readonly purge: boolean };
-  readonly principal: Principal;
-  precondition(): Precondition | undefined;
-  authorship(): Authorship;
-}
-
-/** Deletions of versioned documents, with or without `purge`. */
-export interface Removals {
-  /**
-   * Returns the authorship for a deletion. If the document was already deleted, returns the versions that were purged.
-   * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
-   */
-  of(request: RemovalRequest, subject: Subject): Promise<Authorship | PurgedDocument>;
-  /** Deletes a document unless its versions were purged. The reply has no body. */
-  run(
-    request: RemovalRequest,
-    subject: Subject,
-    remove: (id: string, ifMatch: Precondition | undefined, by: Authorship) => Promise<unknown>,
-  ): Promise<Reply>;
-}
-
-export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Removals {
-  const removals: Removals = {
-    async of({ query, principal, authorship }, subject) {
-      if (!query.purge) return authorship();
-      const scopes = [...principal.scopes];
-      if (!scopes.includes('admin'))
-        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge requires.', {
-          needed: 'admin',
-          scopes,
-        });
-      return (await versions.purgeDeleted(subject, authorship())) ?? { ...authorship(), purges: true };
-    },
-    async run(request, subject, remove) {
-      const removal = await removals.of(request, subject);
-      if (!('purgedRuns' in removal)) await remove(subject.id, request.precondition(), removal);
-      return {};
-    },
-  };
-  return removals;
-}
 
 /** Parameters that identify a run. */
 export interface RunParameters {

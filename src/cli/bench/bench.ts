@@ -240,7 +240,7 @@ const createBoundedSet = (names: number) => ({
   constraints: [{ type: 'PositionBounds' as const, params: { upper: 1.5 / names } }],
 });
 
-const GRAMMAR: Grammar = {
+const GRAMMAR: Required<Grammar> = {
   words: [],
   flags: {
     index: {

@@ -1,36 +1,29 @@
 import { openAsBlob } from 'node:fs';
 import { extname, resolve } from 'node:path';
-import type {
-  AccountBacktestRequest,
-  AccountBacktestView,
-  BatchAccount,
-  BatchRequest,
-  BatchView,
-  DivisorClient,
-} from '#clients/typescript/divisor.js';
+import type { BatchAccount, BatchRequest, BatchView, DivisorClient } from '#clients/typescript/divisor.js';
 import { alignRight, formatPercent, formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile } from './command-line.js';
-import type { JobCommand } from './job-command.js';
+import { createOperationCommand, type JobCommand } from './job-command.js';
 
 const HEADER = ['date', 'value', 'cash', 'accrued_tax'] as const;
 
-export const account: JobCommand<AccountBacktestView> = {
+const account = createOperationCommand({
+  operation: 'backtestAccount',
   summary: 'Run one account with tax lots over the history of an index, after tax.',
   words: [
     { name: 'INDEX', help: 'Index that the account follows.' },
-    { name: 'FILE', help: 'Request as JSON: account, risk_model, start and so on.' },
+    { name: 'FILE', help: 'Request as JSON: account, risk_model, start and so on.', isBody: true },
   ],
   flags: {
-    id: { type: 'string', value: 'ID', help: 'Id of the backtest. Default: the id in the file, or a generated id.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      member: 'backtest_id',
+      help: 'Id of the backtest. Default: the id in the file, or a generated id.',
+    },
   },
   examples: ['divisor account CORE-40 account.json', 'divisor account CORE-40 account.json --csv > sessions.csv'],
-  async submit(client, [index_id = '', file = ''], flags) {
-    const request = await readJsonFile<AccountBacktestRequest>(file);
-    const id = flags.text('id');
-    const body = { ...request, ...(id !== undefined && { backtest_id: id }) };
-    return { job: await client.call('backtestAccount', { params: { index_id }, body }) };
-  },
   show: (view) =>
     formatTable([
       ['sessions', alignRight(String(view.sessions.length))],
@@ -45,9 +38,9 @@ export const account: JobCommand<AccountBacktestView> = {
     header: HEADER,
     rows: sessions.map((session) => HEADER.map((name) => session[name])),
   }),
-};
+});
 
-export const batch: JobCommand<BatchView> = {
+const batch: JobCommand<BatchView> = {
   summary: 'Compute the trades of many accounts with tax lots that follow an index.',
   words: [
     {
@@ -137,3 +130,8 @@ async function submitFile(client: DivisorClient, file: string, batchFlags: Batch
   };
   return client.upload('startBatch', media, await openAsBlob(resolve(file)), { query });
 }
+
+export const ACCOUNT_COMMANDS = {
+  batch,
+  account,
+};

@@ -4,18 +4,26 @@ import type {
   DifferenceCause,
   DifferencesView,
   RebalancePackRequest,
-  RiskDecomposition,
+  RenderJobStatus,
   TotalRiskDecomposition,
 } from '#clients/typescript/divisor.js';
-import type { EventsQuery } from '#contract/calendars.js';
 import type { Route } from '#contract/route.js';
 import { formatTable } from '../terminal.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
-import { type FlagValues, readJsonFile, readTextFile } from './command-line.js';
+import { readJsonFile, readTextFile } from './command-line.js';
 import { EXIT } from './connection.js';
-import { BENCHMARK_FLAG, createViewCommand, JOB_FLAGS, type JobCommand, readJobQuery } from './job-command.js';
+import {
+  BENCHMARK_FLAG,
+  createOperationCommand,
+  createOperationView,
+  createViewCommand,
+  formatMembers,
+  JOB_FLAGS,
+  type JobCommand,
+  readJobQuery,
+} from './job-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RANGE = {
@@ -38,15 +46,14 @@ interface DataVersion {
   readonly as_known?: string;
 }
 
-export const runs = createViewCommand({
+const runs = createOperationView({
+  operation: 'listRuns',
   summary: 'List the stored runs of an index or strategy, newest first.',
   words: [INDEX],
-  flags: {},
   examples: [
     'divisor runs CORE-100',
     'divisor levels CORE-100 --run-id $(divisor runs CORE-100 | jq -rs ".[1].run_id")',
   ],
-  ask: (client, [index_id = '']) => client.call('listRuns', { params: { index_id } }),
   records: (view) =>
     view.runs.map((run) => {
       const { as_known_on: version, as_known: knownTime } = run.request as DataVersion;
@@ -55,7 +62,8 @@ export const runs = createViewCommand({
   columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'known', 'published'],
 });
 
-export const levels = createViewCommand({
+const levels = createOperationView({
+  operation: 'getLevels',
   summary: 'Print the levels of a stored run.',
   words: [INDEX],
   flags: {
@@ -69,38 +77,28 @@ export const levels = createViewCommand({
     },
   },
   examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
-  async ask(client, [index_id = ''], flags) {
-    const variant = flags.text<'price' | 'total' | 'net'>('variant');
-    const query = { run_id: flags.text('run-id'), start: flags.text('start'), end: flags.text('end'), variant };
-    return { ...(await client.call('getLevels', { params: { index_id }, query })), isOwn: variant === undefined };
-  },
   notes:
     'The column of the level is its variant (price, total or net). Levels are in points from the base value of the index.',
-  records: ({ levels: { index, data }, divisor, variant, isOwn }) =>
+  records: ({ levels: { index, data }, divisor, variant }, flags) =>
     index.map((date, t) => ({
       date,
       [variant]: data[t] ?? null,
-      [isOwn ? 'divisor' : `divisor_${variant}`]: divisor.data[t] ?? null,
+      [flags.text('variant') === undefined ? 'divisor' : `divisor_${variant}`]: divisor.data[t] ?? null,
     })),
 });
 
-export const weights = createViewCommand({
+const weights = createOperationView({
+  operation: 'getWeights',
   summary: 'Print the holdings of a stored run and their weights.',
   words: [INDEX],
   flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' } },
   examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('getWeights', {
-      params: { index_id },
-      query: { run_id: flags.text('run-id'), as_of: flags.text('as-of') },
-    }),
   records: (view) => view.weights,
 });
 
-export const verifyText = createViewCommand({
+const verifyText = createViewCommand({
   summary: 'Compare each number of a Markdown text with the result that its footnote cites.',
   words: [{ name: 'FILE', help: 'Markdown text; - reads it from standard input.' }],
-  flags: {},
   examples: ['divisor verify-text report.md', 'divisor performance CORE-100 --sources'],
   notes:
     'A footnote contains an address that --sources writes, a # and a JSON pointer. The exit status is 1 unless every number is proven.',
@@ -113,9 +111,12 @@ export const verifyText = createViewCommand({
   exitStatus: ({ numbers, proven }) => (proven === numbers.length ? EXIT.done : EXIT.jobFailed),
 });
 
-export const compare = createViewCommand({
+const compare = createOperationView({
+  operation: 'compareRuns',
   summary: 'Compare stored runs on their common dates: figures, and correlations of their returns.',
-  words: [{ name: 'INDICES', help: 'Ids, separated by commas. For an earlier run, use ID@RUN.', isList: true }],
+  words: [
+    { name: 'INDICES', help: 'Ids, separated by commas. For an earlier run, use ID@RUN.', isList: true, member: 'ids' },
+  ],
   flags: {
     ...RANGE,
     benchmark: { ...BENCHMARK_FLAG.benchmark, help: `In addition: ${BENCHMARK_FLAG.benchmark.help}` },
@@ -124,15 +125,6 @@ export const compare = createViewCommand({
     'divisor compare CORE-100,EVEN-100',
     'divisor compare CORE-100 --benchmark identifier:SPX --start 2024-01-02',
   ],
-  ask: (client, [ids = ''], flags) =>
-    client.call('compareRuns', {
-      query: {
-        ids: ids.split(','),
-        benchmark: flags.text('benchmark'),
-        start: flags.text('start'),
-        end: flags.text('end'),
-      },
-    }),
   records: ({ index_ids: names, entries, correlations }) =>
     entries.map(({ stale, level: _through, ...figures }, k) => ({
       ...figures,
@@ -142,7 +134,7 @@ export const compare = createViewCommand({
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
-export const attribution = createViewCommand({
+const attribution = createViewCommand({
   summary: 'Print the contribution of each security, or of each group, to the return of a stored run.',
   words: [INDEX],
   flags: {
@@ -178,7 +170,8 @@ export const attribution = createViewCommand({
     }),
 });
 
-export const rolling = createViewCommand({
+const rolling = createOperationView({
+  operation: 'getRollingRisk',
   summary: 'Print rolling volatility, tracking error, beta and correlation of a stored run.',
   words: [INDEX],
   flags: {
@@ -197,31 +190,16 @@ export const rolling = createViewCommand({
     'divisor rolling CORE-100 --against benchmark --csv',
     'divisor rolling CORE-100 --benchmark identifier:SPX',
   ],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('getRollingRisk', {
-      params: { index_id },
-      query: {
-        run_id: flags.text('run-id'),
-        window: flags.number('window'),
-        half_life: flags.number('half-life'),
-        against: flags.text<'index' | 'benchmark'>('against'),
-        benchmark: flags.text('benchmark'),
-      },
-    }),
   records: ({ risk: { index, columns, data } }) =>
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]?.[c] ?? null])) })),
 });
 
-export const performance = createViewCommand({
+const performance = createOperationView({
+  operation: 'getPerformance',
   summary: 'Print the figures of a stored run over a window, some relative to the tracked index or the benchmark.',
   words: [INDEX],
   flags: RANGE,
   examples: ['divisor performance CORE-100', 'divisor performance CORE-100 --start 2020-01-02 --csv'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('getPerformance', {
-      params: { index_id },
-      query: { start: flags.text('start'), end: flags.text('end') },
-    }),
   records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: benchmarkStatistics }) {
     const { tracking_difference, tracking_error, ...own } = metrics;
     const listFigures = (figures: Readonly<Record<string, number | null>>, reference: string | null) =>
@@ -234,13 +212,12 @@ export const performance = createViewCommand({
   },
 });
 
-export const rebalances = createViewCommand({
+const rebalances = createOperationView({
+  operation: 'listRebalances',
   summary: 'List the rebalances of a stored run.',
   words: [INDEX],
   flags: RUN,
   examples: ['divisor rebalances CORE-100'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('listRebalances', { params: { index_id }, query: { run_id: flags.text('run-id') } }),
   records: (view) => view.rebalances,
 });
 
@@ -255,7 +232,7 @@ async function listOperations(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** Shows any view of a stored run, with the parameters of its route. A new view therefore needs no separate command. */
-export const view = createViewCommand({
+const view = createViewCommand({
   summary: 'Print any view of a stored run, by its name and the parameters of its route.',
   words: [
     {
@@ -338,27 +315,29 @@ function listRows(answer: Readonly<Record<string, unknown>>): readonly object[] 
 
 const DESK_INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
-const splitList = (text: string | undefined) => text?.split(',');
 
-const readEventsQuery = (flags: FlagValues) => ({
-  from: flags.text('from'),
-  to: flags.text('to'),
-  index_ids: splitList(flags.text('index')),
-  kinds: splitList(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses unknown kinds.
-});
-
-export const events = createViewCommand({
+const events = createOperationView({
+  operation: 'listEvents',
   summary:
     'List dated events: announcements, effective dates, expiries, holidays, early closes and recorded closures. --out FILE.ics writes a calendar.',
-  words: [],
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },
     to: { type: 'string', value: 'DATE', help: 'Last day. Default: 366 days after the first.' },
-    index: { type: 'string', value: 'IDS', help: 'Ids of indices, separated by commas. Default: all.' },
-    kinds: { type: 'string', value: 'KINDS', help: `Any of ${KINDS.join(', ')}, separated by commas.` },
+    index: {
+      type: 'string',
+      value: 'IDS',
+      help: 'Ids of indices, separated by commas. Default: all.',
+      isList: true,
+      member: 'index_ids',
+    },
+    kinds: {
+      type: 'string',
+      value: 'KINDS',
+      help: `Any of ${KINDS.join(', ')}, separated by commas.`,
+      isList: true,
+    },
   },
   examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
-  ask: (client, _words, flags) => client.call('listEvents', { query: readEventsQuery(flags) }),
   records: (view) => view.events,
   notices: ({ from, to, covered_from: coveredFrom, covered_to: coveredTo }) => [
     ...(coveredFrom !== null && coveredFrom > from
@@ -366,29 +345,25 @@ export const events = createViewCommand({
       : []),
     ...(coveredTo !== null && coveredTo < to ? [`Calendars end on ${coveredTo}. Later events are missing.`] : []),
   ],
-  file: (client, _view, { out, flags }) =>
-    out.toLowerCase().endsWith('.ics')
-      ? client.download('listEvents', 'text/calendar', { query: readEventsQuery(flags) })
-      : undefined,
+  media: { '.ics': 'text/calendar' },
 });
 
-export const actions = createViewCommand({
+const actions = createOperationView({
+  operation: 'getIndexActions',
   summary: 'List past and coming effects of corporate actions on a run of an index: weight, shares, divisor.',
   words: [DESK_INDEX],
   flags: {
     ...RUN,
     from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first date of the run.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
-    choices: { type: 'boolean', help: 'Print a pro forma row for each choice of each action that awaits a decision.' },
+    choices: {
+      type: 'boolean',
+      member: null,
+      help: 'Print a pro forma row for each choice of each action that awaits a decision.',
+    },
   },
   examples: ['divisor actions CORE-100 --from 2024-12-01', 'divisor actions CORE-100 --choices'],
-  async ask(client, [index_id = ''], flags) {
-    const query = { run_id: flags.text('run-id'), from: flags.text('from'), to: flags.text('to') };
-    const view = await client.call('getIndexActions', { params: { index_id }, query });
-    const rows: readonly object[] = flags.isSet('choices') === true ? listChoices(view) : view.actions;
-    return { ...view, actions: rows };
-  },
-  records: (view) => view.actions,
+  records: (view, flags) => (flags.isSet('choices') === true ? listChoices(view) : view.actions),
 });
 
 /** Lists the result of each choice for a security, one per row. */
@@ -410,7 +385,7 @@ const listChoices = ({ actions: indexActions }: ActionsView) =>
       })),
     );
 
-export const rebalancePack = createViewCommand({
+const rebalancePack = createViewCommand({
   summary: 'List the orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
   words: [DESK_INDEX],
   flags: {
@@ -439,7 +414,8 @@ export const rebalancePack = createViewCommand({
 const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const;
 const MODELS = ['market_sector', ...FACTOR_ESTIMATORS] as const;
 
-export const limits = createViewCommand({
+const limits = createOperationView({
+  operation: 'getLimits',
   summary: 'Check a concentration rule on every session of a stored run, and print breaches and the smallest headroom.',
   words: [INDEX],
   flags: {
@@ -453,15 +429,6 @@ export const limits = createViewCommand({
     by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer. Default: ISSUER.' },
   },
   examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('getLimits', {
-      params: { index_id },
-      query: {
-        run_id: flags.text('run-id'),
-        rule: flags.text<(typeof RULES)[number]>('rule'),
-        by: flags.text('by'),
-      },
-    }),
   records: ({ rule, rows }) => rows.map(({ least, ...row }) => ({ rule, ...row, ...least })),
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
@@ -482,14 +449,6 @@ const FACTOR_FLAGS = {
   'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
 } as const;
 
-const readFactorQuery = (flags: FlagValues) => ({
-  run_id: flags.text('run-id'),
-  model: flags.text<(typeof MODELS)[number]>('model'),
-  risk_model: flags.text('risk-model'),
-  factors: flags.number('factors'),
-  as_of: flags.text('as-of'),
-});
-
 /** Members that both decompositions have. */
 type FactorSplit = Omit<TotalRiskDecomposition, 'volatility'>;
 
@@ -504,34 +463,29 @@ const SPLIT_TABLE = {
 
 const createRow = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
 
-export const factorRisk = createViewCommand({
+const factorRisk = createOperationView({
+  operation: 'getFactorRisk',
   summary: 'Split the active variance of a stored run against a benchmark into factors and specific risk.',
   words: [INDEX],
   flags: {
     ...RUN,
-    benchmark: { ...BENCHMARK_FLAG.benchmark, help: `Required: ${BENCHMARK_FLAG.benchmark.help}` },
+    benchmark: { ...BENCHMARK_FLAG.benchmark, isRequired: true, help: `Required: ${BENCHMARK_FLAG.benchmark.help}` },
     ...FACTOR_FLAGS,
   },
   examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
-  async ask(client, [index_id = ''], flags): Promise<RiskDecomposition> {
-    const benchmark = flags.text('benchmark');
-    if (benchmark === undefined) throw new UsageError('divisor factor-risk requires --benchmark');
-    return client.call('getFactorRisk', { params: { index_id }, query: { ...readFactorQuery(flags), benchmark } });
-  },
   ...SPLIT_TABLE,
 });
 
-export const totalRisk = createViewCommand({
+const totalRisk = createOperationView({
+  operation: 'getTotalRisk',
   summary: 'Split the total variance of a stored run into factors and specific risk.',
   words: [INDEX],
   flags: { ...RUN, ...FACTOR_FLAGS },
   examples: ['divisor total-risk CORE-100', 'divisor total-risk CORE-100 --model styles'],
-  ask: (client, [index_id = ''], flags): Promise<TotalRiskDecomposition> =>
-    client.call('getTotalRisk', { params: { index_id }, query: readFactorQuery(flags) }),
   ...SPLIT_TABLE,
 });
 
-export const termStructure = createViewCommand({
+const termStructure = createViewCommand({
   summary: 'Print fair values of futures on an index by expiry.',
   words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
   flags: {
@@ -603,7 +557,7 @@ const listCauseCells = ({ date, subject, manner, identifier, value, sessions, ef
 
 const CAUSE_HEADER = ['date', 'subject', 'manner', 'identifier', 'value', 'sessions', 'effect_bps', 'ties'];
 
-export const explainDifference: JobCommand<DifferencesView> = {
+const explainDifference: JobCommand<DifferencesView> = {
   summary: 'Explain why levels from a file differ from those of a stored run.',
   notes: 'Exit status 1: sessions remain unexplained. Ties explain the same sessions equally well.',
   words: [INDEX, { name: 'FILE', help: 'CSV file with a header and the columns date and value (or level, or close).' }],
@@ -649,4 +603,96 @@ export const explainDifference: JobCommand<DifferencesView> = {
   },
   csv: ({ causes }) => ({ header: CAUSE_HEADER, rows: causes.map(listCauseCells) }),
   exitStatus: ({ complete }) => (complete ? EXIT.done : EXIT.jobFailed),
+};
+
+const runDifference = createOperationCommand({
+  operation: 'diffRuns',
+  summary:
+    'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
+  words: [
+    { name: 'INDEX', help: 'Id of an index or strategy.' },
+    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.', member: 'from' },
+    { name: 'TO', help: 'Id of the later run.', member: 'to' },
+  ],
+  examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
+  show: ({
+    same_levels: hasSameLevels,
+    first_difference: firstDifference,
+    data,
+    effects,
+    effects_reason: reason,
+    ...rest
+  }) =>
+    formatTable([
+      ['levels', hasSameLevels ? 'the same' : `differ since ${firstDifference ?? '-'}`],
+      ['definition', `${rest.definition.length} fields`],
+      ['request', `${rest.request.length} fields`],
+      ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
+      ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
+      ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
+      ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
+      ['total return', String(rest.total_return)],
+    ]),
+});
+
+const report: JobCommand<NonNullable<RenderJobStatus['result']>> = {
+  summary: 'Render a PDF report.',
+  words: [{ name: 'TEMPLATE', help: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.' }],
+  flags: {
+    index: {
+      type: 'string',
+      value: 'ID',
+      help: 'Index of the blocks without an index (all blocks of a built-in template). For several indices in one document, separate the ids by commas.',
+    },
+    'run-id': {
+      type: 'string',
+      value: 'RUN',
+      help: 'With --index, the id of an earlier run. Default: the newest run.',
+    },
+  },
+  examples: [
+    'divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf',
+    'divisor report FACTSHEET-A4 --index CORE-100,EVEN-100 --out watched.pdf',
+  ],
+  async submit(client, [template_id = ''], flags) {
+    const [index, run] = [flags.text('index'), flags.text('run-id')];
+    if (run !== undefined && index === undefined) throw new UsageError('--run-id requires --index ID');
+    const ids = index?.split(',') ?? [];
+    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id requires --index with one ID');
+    const subject = ids.length > 1 ? { index_ids: ids } : { index_id: index };
+    const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
+    return { job: await client.call('renderReport', { body: { template_id, ...subject, ...runs } }) };
+  },
+  show: (render) => formatMembers(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
+  ending: '.pdf',
+  file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
+};
+
+export const REPORT_COMMANDS = {
+  'explain-difference': explainDifference,
+  report,
+  'verify-text': verifyText,
+};
+
+export const VIEW_COMMANDS = {
+  runs,
+  'run diff': runDifference,
+  levels,
+  weights,
+  rebalances,
+  attribution,
+  rolling,
+  performance,
+  view,
+};
+
+export const ANALYSIS_COMMANDS = {
+  compare,
+  limits,
+  'factor-risk': factorRisk,
+  'total-risk': totalRisk,
+  'term-structure': termStructure,
+  events,
+  actions,
+  'rebalance-pack': rebalancePack,
 };

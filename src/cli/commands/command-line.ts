@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { findNearestName } from '#base/nearest-name.js';
+import { OPERATIONS } from '#clients/typescript/contract.js';
+import type { OperationId } from '#clients/typescript/divisor.js';
 import { readFirstSentence, UsageError } from '../usage.js';
 import { CONNECTION_OPTIONS } from './connection.js';
 
@@ -12,19 +14,37 @@ export interface Flag {
   readonly help: string;
   /** Accepted values. Default: any. */
   readonly choices?: readonly string[];
+  /** True if the command refuses a line without the flag. */
+  readonly isRequired?: true;
+  /** True if the text has several values, separated by commas. */
+  readonly isList?: true;
+  /**
+   * Member of the request that the flag sets; null if it changes only the output. Default: the name of the flag, with
+   * underscores.
+   */
+  readonly member?: string | null;
+  /** Value of the member if the flag is absent. */
+  readonly otherwise?: string | number | boolean | null;
 }
 
-/** Grammar of a command line: required words, and flags. */
+/** One word of a command: a parameter in the path of its operation, unless it states something else. */
+interface Word {
+  readonly name: string;
+  readonly help: string;
+  /** True if the word accepts several ids, separated by commas. */
+  readonly isList?: true;
+  /** Accepted values, if known. */
+  readonly choices?: readonly string[];
+  /** Member of the query or of the body that the word sets. */
+  readonly member?: string;
+  /** True if the word is the path of a JSON file with the body. */
+  readonly isBody?: true;
+}
+
+/** Grammar of a command line: required words, and flags. Default: none. */
 export interface Grammar {
-  readonly words: readonly {
-    readonly name: string;
-    readonly help: string;
-    /** True if the word accepts several ids, separated by commas. */
-    readonly isList?: true;
-    /** Accepted values, if known. */
-    readonly choices?: readonly string[];
-  }[];
-  readonly flags: Readonly<Record<string, Flag>>;
+  readonly words?: readonly Word[];
+  readonly flags?: Readonly<Record<string, Flag>>;
 }
 
 /** Values of the flags of a command; undefined for a flag that is absent. */
@@ -61,7 +81,11 @@ export const COMMON_OPTIONS = {
 } as const;
 
 /** Parses the words and flags of a command. @throws UsageError */
-export function readCommandLine(name: string, { words, flags }: Grammar, argv: readonly string[]): CommandLine {
+export function readCommandLine(
+  name: string,
+  { words = [], flags = {} }: Grammar,
+  argv: readonly string[],
+): CommandLine {
   const { values, positionals } = parseFlags(name, flags, argv);
   if (positionals.length !== words.length) {
     const wordNames = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
@@ -69,8 +93,9 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
       `divisor ${name} takes ${wordNames}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given.${words.length === 1 && words[0]!.isList && positionals.length > 1 ? ` Several ids are one word: ${positionals.join(',')}.` : ''} See divisor ${name} --help`,
     );
   }
-  for (const [flag, { type, choices }] of Object.entries(flags)) {
+  for (const [flag, { type, choices, isRequired }] of Object.entries(flags)) {
     const value = values[flag];
+    if (value === undefined && isRequired) throw new UsageError(`divisor ${name} requires --${flag}`);
     if (value === undefined) continue;
     if (type === 'number') parseNumber(flag, String(value));
     if (choices?.includes(String(value)) === false)
@@ -97,14 +122,62 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
   };
 }
 
+/** Flags that are members of the query, also if the operation has a body. */
+const QUERY_FLAGS: readonly string[] = ['callback', 'priority'];
+
+/** Request of an operation, without the types of the operation. */
+export interface DerivedRequest {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  readonly note?: string | undefined;
+}
+
+/** Returns the request of an operation that the words and flags of a command line state. */
+export async function deriveRequest(
+  operation: OperationId,
+  { fixed = {}, ...grammar }: Grammar & { readonly fixed?: Readonly<Record<string, unknown>> },
+  { words, flags }: Pick<CommandLine, 'words' | 'flags'>,
+): Promise<DerivedRequest> {
+  const [method, path = ''] = OPERATIONS[operation].split(' ');
+  const parameters = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const params: Record<string, string> = {};
+  const query: Record<string, unknown> = {};
+  let body: Record<string, unknown> | undefined;
+  const members = () => (method === 'GET' || method === 'DELETE' ? query : (body ??= {}));
+  for (const [k, { member, isList, isBody }] of (grammar.words ?? []).entries()) {
+    const text = words[k] ?? '';
+    if (isBody === true) body = await readJsonFile<Record<string, unknown>>(text);
+    else if (member !== undefined) members()[member] = isList === true ? text.split(',') : text;
+    else params[parameters.shift() ?? ''] = text;
+  }
+  for (const [flag, { member = flag.replaceAll('-', '_'), ...form }] of Object.entries(grammar.flags ?? {})) {
+    if (member === null || flag === 'note') continue;
+    const target = QUERY_FLAGS.includes(flag) ? query : members();
+    const value = readFlag(flag, form, flags) ?? form.otherwise;
+    if (value !== undefined) target[member] = value;
+  }
+  for (const [member, value] of Object.entries(fixed)) members()[member] = value;
+  return { params, query, body, note: flags.text('note') };
+}
+
+function readFlag(flag: string, { type, isList }: Pick<Flag, 'type' | 'isList'>, flags: FlagValues): unknown {
+  if (type === 'number') return flags.number(flag);
+  if (type === 'boolean') return flags.isSet(flag);
+  const text = flags.text(flag);
+  return isList === true ? text?.split(',') : text;
+}
+
 /** Returns true if a command line has words in addition to flags. @throws UsageError */
-export function hasWords(name: string, { flags }: Grammar, argv: readonly string[]): boolean {
+export function hasWords(name: string, { flags = {} }: Grammar, argv: readonly string[]): boolean {
   return parseFlags(name, flags, argv).positionals.length > 0;
 }
 
+type Flags = NonNullable<Grammar['flags']>;
+
 function parseFlags(
   name: string,
-  flags: Grammar['flags'],
+  flags: Flags,
   argv: readonly string[],
 ): { values: Record<string, string | boolean | undefined>; positionals: string[] } {
   const commandValues = Object.fromEntries(
@@ -128,7 +201,7 @@ function parseFlags(
 }
 
 /** Suggests the flag that was probably meant by a misspelt flag. The text is a question. */
-function suggestFlag(cause: unknown, flags: Grammar['flags']): string {
+function suggestFlag(cause: unknown, flags: Flags): string {
   const unknownFlag = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
   const nearestFlag =
     unknownFlag && findNearestName(unknownFlag, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);

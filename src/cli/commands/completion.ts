@@ -60,7 +60,7 @@ const UNQUOTED_WORD = /^[\w.,:@%+-]+$/;
  * `--help`
  */
 export function deriveCompletion(
-  { words, flags }: Grammar,
+  { words = [], flags = {} }: Grammar,
   extra: readonly (keyof typeof COMMON_OPTIONS)[],
 ): Completion {
   const listValues = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>

@@ -14,6 +14,7 @@ import { NOTE } from './documents.js';
 import { formatFindings, shortenStore } from './import.js';
 import {
   computeFindingsStatus,
+  createOperationView,
   createViewCommand,
   formatMembers,
   type JobCommand,
@@ -22,24 +23,21 @@ import {
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 
-export const stores = createViewCommand({
+const stores = createOperationView({
+  operation: 'listStores',
   summary: 'List the data stores.',
-  words: [],
-  flags: {},
   examples: ['divisor stores'],
-  ask: (client) => client.call('listStores', {}),
   records: (result) => result.stores,
   columns: ['store_id', 'name', 'kind', 'active', 'status', 'identifiers', 'start', 'end'],
 });
 
 /** Runs `divisor audit STORE`. Without STORE, the command exports or verifies the audit log. */
-export const auditStore = createViewCommand({
+export const auditStore = createOperationView({
+  operation: 'auditStore',
   summary:
     'List the data warnings of a data store: first the dates with bars of only some securities, then all others by confidence.',
   words: [STORE],
-  flags: {},
   examples: ['divisor audit desk'],
-  ask: (client, [store_id = '']) => client.call('auditStore', { params: { store_id } }),
   records: ({ doubts, partial_dates: partialDates }) => [
     ...partialDates.map(({ code, path, message }) => ({ id: `${code} ${path}`, confidence: 1, repair: null, message })),
     ...doubts
@@ -49,33 +47,23 @@ export const auditStore = createViewCommand({
   columns: ['id', 'confidence', 'repair', 'message'],
 });
 
-export const jobs = createViewCommand({
+const jobs = createOperationView({
+  operation: 'listJobs',
   summary: 'List jobs, the newest first.',
-  words: [],
   flags: {
     kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
     status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, separated by commas.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.', otherwise: 50 },
   },
   examples: ['divisor jobs --kind backtest,render', 'divisor jobs --status failed'],
-  ask: (client, _words, flags) =>
-    client.call('listJobs', {
-      query: {
-        kind: flags.text('kind'),
-        status: flags.text('status'),
-        limit: flags.number('limit') ?? 50,
-      } as never, // the service validates kinds and states
-    }),
   records: (result) => result.jobs,
   columns: ['job_id', 'status', 'progress', 'created_at', 'finished_at', 'message'],
 });
 
-export const watchlists = createViewCommand({
+const watchlists = createOperationView({
+  operation: 'listWatchlists',
   summary: 'List the watchlists.',
-  words: [],
-  flags: {},
   examples: ['divisor watchlist list'],
-  ask: (client) => client.call('listWatchlists', {}),
   records: (result) =>
     result.watchlists.map(({ identifiers, unknown: unknownIdentifiers = [], ...rest }) => ({
       ...rest,
@@ -85,7 +73,7 @@ export const watchlists = createViewCommand({
   columns: ['watchlist_id', 'name', 'names', 'unknown', 'updated_at'],
 });
 
-export const putWatchlist = createViewCommand({
+const putWatchlist = createViewCommand({
   summary: 'Store a watchlist, which definitions can use as their universe.',
   words: [
     { name: 'ID', help: 'Id of the watchlist.' },
@@ -125,23 +113,20 @@ function describeUnknown(unknownIdentifiers: readonly string[]): string {
   return `the served store has no ${list}${hiddenCount > 0 ? ` and ${hiddenCount} more` : ''}: the watchlist contains them, but no universe does`;
 }
 
-export const renders = createViewCommand({
+const renders = createOperationView({
+  operation: 'listRenders',
   summary: 'List rendered reports, the newest first.',
-  words: [],
   flags: {
-    index: { type: 'string', value: 'ID', help: 'Only renders of built-in templates for this index.' },
-    template: { type: 'string', value: 'ID', help: 'Only renders of this template.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.' },
+    index: {
+      type: 'string',
+      value: 'ID',
+      member: 'index_id',
+      help: 'Only renders of built-in templates for this index.',
+    },
+    template: { type: 'string', value: 'ID', member: 'template_id', help: 'Only renders of this template.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.', otherwise: 50 },
   },
   examples: ['divisor renders --index CORE-100'],
-  ask: (client, _words, flags) =>
-    client.call('listRenders', {
-      query: {
-        index_id: flags.text('index'),
-        template_id: flags.text('template'),
-        limit: flags.number('limit') ?? 50,
-      },
-    }),
   records: (result) => result.renders,
   columns: ['render_id', 'template_id', 'index_id', 'pages', 'bytes', 'rendered_at'],
 });
@@ -149,7 +134,7 @@ export const renders = createViewCommand({
 /** Store, with a mark if it was already served before. */
 type ActivatedStore = DataStore & { readonly already_served?: true };
 
-export const activate: JobCommand<ActivatedStore> = {
+const activate: JobCommand<ActivatedStore> = {
   summary:
     'Serve a data store. The previous store is served until the new store is loaded. The command has no effect if the store is already served.',
   words: [STORE],
@@ -274,7 +259,7 @@ export const refresh: JobCommand<RefreshResult> = {
   exitStatus: ({ findings }, flags) => computeFindingsStatus(findings, flags),
 };
 
-export const repair: JobCommand<ImportResult> = {
+const repair: JobCommand<ImportResult> = {
   summary: 'Write a new data store in which data warnings are repaired. The old store does not change.',
   words: [STORE],
   flags: {
@@ -320,16 +305,14 @@ async function requireKind(name: string, text: string): Promise<JobKindName> {
 
 const KIND = { name: 'KIND', help: 'Kind of job, such as sweep.' };
 
-export const jobKinds = createViewCommand({
+const jobKinds = createOperationView({
+  operation: 'listJobKinds',
   summary: 'List the kinds of jobs, and show which kinds are paused.',
-  words: [],
-  flags: {},
   examples: ['divisor jobs kinds'],
-  ask: (client) => client.call('listJobKinds'),
   records: ({ kinds }) => kinds.map(toRecord),
 });
 
-export const pauseKind = createViewCommand({
+const pauseKind = createViewCommand({
   summary: 'Stop starting jobs of a kind. Running jobs continue.',
   words: [KIND],
   flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, which is shown with the kind.' } },
@@ -342,10 +325,9 @@ export const pauseKind = createViewCommand({
   records: (state) => [toRecord(state)],
 });
 
-export const resumeKind = createViewCommand({
+const resumeKind = createViewCommand({
   summary: 'Start jobs of a paused kind again.',
   words: [KIND],
-  flags: {},
   examples: ['divisor jobs resume sweep'],
   ask: async (client, [kind = '']) =>
     client.call('resumeJobKind', { params: { job_kind: await requireKind('KIND', kind) } }),
@@ -363,9 +345,8 @@ const toRecord = ({ kind, lane, pause }: JobKindState) => ({
 /** Matches a date. It means midnight UTC at the start of the day. */
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-export const retryJobs = createViewCommand({
+const retryJobs = createViewCommand({
   summary: 'Queue failed jobs again, each with its stored input.',
-  words: [],
   flags: {
     failed: { type: 'boolean', help: 'Select failed jobs (required).' },
     kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
@@ -394,3 +375,21 @@ export const retryJobs = createViewCommand({
   ],
   notices: ({ is_complete: isComplete }) => (isComplete ? [] : ['More failed jobs match: run the command again.']),
 });
+
+export const STORE_COMMANDS = {
+  stores,
+  activate,
+  refresh,
+  repair,
+  jobs,
+  'jobs retry': retryJobs,
+  'jobs kinds': jobKinds,
+  'jobs pause': pauseKind,
+  'jobs resume': resumeKind,
+  renders,
+};
+
+export const WATCHLIST_COMMANDS = {
+  'watchlist list': watchlists,
+  'watchlist put': putWatchlist,
+};

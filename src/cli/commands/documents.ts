@@ -1,13 +1,5 @@
-import type {
-  DataDifference,
-  DataVersions,
-  DivisorClient,
-  DocumentVersion,
-  IndexDeletion,
-  RunsDifference,
-  VersionDifference,
-} from '#clients/typescript/divisor.js';
-import { formatCount } from '#domain/base/numbers.js';
+import { OPERATIONS } from '#clients/typescript/contract.js';
+import type { DivisorClient, DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import type { FlagValues } from './command-line.js';
@@ -18,26 +10,20 @@ export const NOTE = {
   note: { type: 'string', value: 'TEXT', help: 'Reason for the change, stored with the version and in the audit log.' },
 } as const;
 
-/**
- * Families of versioned documents: the noun in the names of their operations, and the parameter that contains the id.
- */
-const FAMILIES = {
-  index: { noun: 'Index', param: 'index_id' },
-  strategy: { noun: 'Strategy', param: 'strategy_id' },
-  'constraint-set': { noun: 'ConstraintSet', param: 'constraint_set_id' },
-  template: { noun: 'Template', param: 'template_id' },
-  watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
-  plugin: { noun: 'Plugin', param: 'plugin_id' },
-  client: { noun: 'Client', param: 'client_id' },
-  schedule: { noun: 'Schedule', param: 'schedule_id' },
-  closures: { noun: 'Closures', param: 'calendar_code' },
-  procedure: { noun: 'Procedure', param: 'procedure_id' },
-  store: { noun: 'Store', param: 'store_id' },
-} as const;
-type Family = keyof typeof FAMILIES;
-type Noun = (typeof FAMILIES)[Family]['noun'];
+type Operation = 'listIndexVersions' | 'diffIndexVersions' | 'restoreIndexVersion' | 'deleteIndex';
 
-type Operation = `list${Noun}Versions` | `diff${Noun}Versions` | `restore${Noun}Version` | `delete${Noun}`;
+/**
+ * Families of versioned documents, by the name of the command line: the noun in the names of their operations, and the
+ * parameter that contains the id.
+ */
+const FAMILIES: ReadonlyMap<string, { readonly noun: string; readonly param: string }> = new Map(
+  Object.entries(OPERATIONS).flatMap(([operation, route]) => {
+    const [, noun] = /^restore(\w+)Version$/.exec(operation) ?? [];
+    const [, param] = /\{(\w+)\}/.exec(route) ?? [];
+    if (noun === undefined || param === undefined) return [];
+    return [[noun.replaceAll(/(?!^)[A-Z]/g, '-$&').toLowerCase(), { noun, param }]];
+  }),
+);
 
 interface DocumentRequest {
   readonly params?: Readonly<Record<string, string>>;
@@ -51,30 +37,30 @@ interface DocumentRequest {
  */
 async function callOperation<A>(
   client: DivisorClient,
-  operation: (noun: Noun) => Operation,
+  operation: (noun: string) => string,
   [family = '', id = '']: readonly string[],
   { params, ...request }: DocumentRequest,
 ): Promise<A> {
-  const { noun, param } = FAMILIES[parseFamily(family)];
+  const { noun, param } = findFamily(family);
   const fullRequest = { ...request, params: { ...params, [param]: id } };
-  return (await client.call(operation(noun), fullRequest as never)) as A; // the operation determines the types of request and response
+  return (await client.call(operation(noun) as Operation, fullRequest as never)) as A; // all families have the operations of indices
 }
 
-function parseFamily(word: string): Family {
-  if (Object.hasOwn(FAMILIES, word)) return word as Family; // the test above proves that the word is a family
-  throw new UsageError(`FAMILY must be one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
+function findFamily(word: string): { readonly noun: string; readonly param: string } {
+  const family = FAMILIES.get(word);
+  if (family !== undefined) return family;
+  throw new UsageError(`FAMILY must be one of ${[...FAMILIES.keys()].join(', ')}, not ${word}`);
 }
 
 const POSITIONAL_ARGUMENTS = [
-  { name: 'FAMILY', help: Object.keys(FAMILIES).join(', ') },
+  { name: 'FAMILY', help: [...FAMILIES.keys()].join(', ') },
   { name: 'ID', help: 'Id of the document; overlays and derived indices belong to the family index.' },
 ];
-const ALL_VERSIONS = { limit: 1000 };
+export const ALL_VERSIONS = { limit: 1000 };
 
-export const listVersionsCommand = createViewCommand({
+const listVersionsCommand = createViewCommand({
   summary: 'List the versions of a document: author, time and note.',
   words: POSITIONAL_ARGUMENTS,
-  flags: {},
   examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
   ask: (client, words): Promise<{ readonly versions: readonly DocumentVersion[] }> =>
     callOperation(client, (noun) => `list${noun}Versions`, words, { query: ALL_VERSIONS }),
@@ -82,14 +68,13 @@ export const listVersionsCommand = createViewCommand({
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
-export const documentDifference = createViewCommand({
+const documentDifference = createViewCommand({
   summary: 'Compare two versions of a document; for an index, also its methodology sentences.',
   words: [
     ...POSITIONAL_ARGUMENTS,
     { name: 'FROM', help: 'Number of a version.' },
     { name: 'TO', help: 'Number of another version.' },
   ],
-  flags: {},
   examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
   ask: (client, words): Promise<VersionDifference> =>
     callOperation(client, (noun) => `diff${noun}Versions`, words, {
@@ -118,7 +103,7 @@ interface DocumentOutcome {
 
 const formatOutcome = ({ family, id, done }: DocumentOutcome): string => formatTable([[family, id, done]]);
 
-export const restoreDocument: JobCommand<DocumentOutcome> = {
+const restoreDocument: JobCommand<DocumentOutcome> = {
   summary: 'Restore a version of a document, even after its deletion.',
   words: [...POSITIONAL_ARGUMENTS, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
@@ -134,7 +119,7 @@ export const restoreDocument: JobCommand<DocumentOutcome> = {
   show: formatOutcome,
 };
 
-export const deleteDocument: JobCommand<DocumentOutcome> = {
+const deleteDocument: JobCommand<DocumentOutcome> = {
   summary: 'Delete a document; its versions are kept and can be restored.',
   words: POSITIONAL_ARGUMENTS,
   flags: {
@@ -153,111 +138,9 @@ export const deleteDocument: JobCommand<DocumentOutcome> = {
 
 const createNote = (flags: FlagValues): Pick<DocumentRequest, 'note'> => ({ note: flags.text('note') });
 
-const STORE = { name: 'STORE', help: 'Id of a data store.' };
-
-export const dataVersions = createViewCommand({
-  summary: 'List the versions of a data store: time, author and changed rows.',
-  words: [STORE],
-  flags: {},
-  examples: ['divisor data versions desk'],
-  ask: (client, [store_id = '']) => client.call('listDataVersions', { params: { store_id }, query: ALL_VERSIONS }),
-  records: (result) => result.versions,
-  columns: [
-    'version',
-    'known_at',
-    'source',
-    'rows_added',
-    'rows_changed',
-    'rows_removed',
-    'author',
-    'note',
-    'readable',
-  ],
-  notices: ({ copy }: DataVersions) => (copy === null || copy === 'made' ? [] : [COPIES[copy]]),
-});
-
-const COPIES = {
-  pending: 'the copy of the latest data is pending; until it exists, only the source can restore the data',
-  missing: 'there is no copy of the latest data; only the source can restore it',
-} as const;
-
-export const dataDifference = createViewCommand({
-  summary: 'List the values that differ between two versions of the data.',
-  words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
-  flags: {
-    appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
-    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.' },
-  },
-  examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
-  ask: (client, [store_id = '', from = '', to = ''], flags) =>
-    client.call('diffDataVersions', {
-      params: { store_id },
-      query: {
-        from: Number(from),
-        to: Number(to),
-        appended: flags.isSet('appended'),
-        limit: flags.number('limit') ?? 100,
-      },
-    }),
-  records: (result) => result.changes,
-  columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
-  notices: ({ cells, appended }: DataDifference) => [
-    `${cells} values of earlier rows differ`,
-    ...(appended === null
-      ? []
-      : [
-          `${formatCount(appended.rows, 'bar')} of ${formatCount(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
-        ]),
-  ],
-});
-
-export const runDifference: JobCommand<RunsDifference> = {
-  summary:
-    'Explain the differences between two stored runs of an index, and the effect of each cause on the total return.',
-  words: [
-    { name: 'INDEX', help: 'Id of an index or strategy.' },
-    { name: 'FROM', help: 'Id of the earlier run, as listed by divisor runs.' },
-    { name: 'TO', help: 'Id of the later run.' },
-  ],
-  flags: {},
-  examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
-  submit: async (client, [index_id = '', from = '', to = '']) => ({
-    job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
-  }),
-  show: ({
-    same_levels: hasSameLevels,
-    first_difference: firstDifference,
-    data,
-    effects,
-    effects_reason: reason,
-    ...rest
-  }) =>
-    formatTable([
-      ['levels', hasSameLevels ? 'the same' : `differ since ${firstDifference ?? '-'}`],
-      ['definition', `${rest.definition.length} fields`],
-      ['request', `${rest.request.length} fields`],
-      ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
-      ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
-      ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
-      ...(reason === null ? [] : [['by cause', `unknown: ${reason}`]]),
-      ['total return', String(rest.total_return)],
-    ]),
-};
-
-export const removeIndex: JobCommand<IndexDeletion> = {
-  summary: 'Delete an index and its results. Its versions are kept and can be restored.',
-  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
-  flags: {
-    ...NOTE,
-    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
-  },
-  examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
-  submit: async (client, [index_id = ''], flags) => ({
-    result: await client.call('deleteIndex', {
-      params: { index_id },
-      query: { purge: flags.isSet('purge') },
-      note: flags.text('note'),
-    }),
-  }),
-  show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
+export const DOCUMENT_COMMANDS = {
+  versions: listVersionsCommand,
+  'document diff': documentDifference,
+  'document restore': restoreDocument,
+  'document delete': deleteDocument,
 };

@@ -12,7 +12,7 @@ import { type FlagValues, type Grammar, readCommandLine } from './command-line.j
 import { CONNECTION_HELP, EXIT, runWithService } from './connection.js';
 import { AS_KNOWN_FLAGS } from './job-command.js';
 
-export const EXPORT_GRAMMAR: Grammar = {
+export const EXPORT_GRAMMAR: Required<Grammar> = {
   words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', '), choices: EXPORT_NAMES }],
   flags: {
     index: { type: 'string', value: 'ID', help: 'Index or strategy of the exported run.' },

@@ -1,16 +1,9 @@
-import type {
-  Approval,
-  ApprovalDecisionRequest,
-  DivisorClient,
-  Procedure,
-  ProcedureDocument,
-} from '#clients/typescript/divisor.js';
+import type { Approval, ApprovalDecisionRequest, DivisorClient } from '#clients/typescript/divisor.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { APPROVAL_STATES, type ApprovalState } from '#domain/definition/approvals.js';
 import { UsageError } from '../usage.js';
-import { readJsonFile } from './command-line.js';
 import { NOTE } from './documents.js';
-import { createViewCommand, type JobCommand } from './job-command.js';
+import { createOperationCommand, createOperationView, createViewCommand } from './job-command.js';
 
 type Facts = NonNullable<Approval['facts']>;
 type FactsOf<K extends Facts['kind']> = Extract<Facts, { readonly kind: K }>;
@@ -135,9 +128,8 @@ const formatHistory = ({ history }: Approval): string[] =>
     ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const approvals = createViewCommand({
+const approvals = createViewCommand({
   summary: 'List changes that wait for the approval of other people.',
-  words: [],
   flags: {
     state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
     subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
@@ -166,10 +158,9 @@ export const approvals = createViewCommand({
   columns: COLUMNS,
 });
 
-export const showApproval = createViewCommand({
+const showApproval = createViewCommand({
   summary: 'Show a change that waits for approval: its figures, comments and decisions.',
   words: [APPROVAL],
-  flags: {},
   examples: ['divisor approval show 12'],
   ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: parseNumber(word) } }),
   records: (approval) => [approval],
@@ -202,95 +193,51 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
   });
 }
 
-export const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
-export const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
-export const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
-export const comment = createDecisionCommand('comment', 'Comment on changes that wait for approval.', true);
+const approve = createDecisionCommand('approve', 'Approve changes that another person requested.', false);
+const reject = createDecisionCommand('reject', 'Reject changes that another person requested.', true);
+const withdraw = createDecisionCommand('withdraw', 'Withdraw changes that you requested.', false);
+const comment = createDecisionCommand('comment', 'Comment on changes that wait for approval.', true);
 
-const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
-
-export const statement = createViewCommand({
-  summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
-  words: [INDEX],
-  flags: {},
-  examples: ['divisor index statement CORE-100 --out core-100.md'],
-  ask: (client, [index_id = '']) => client.call('getStatement', { params: { index_id } }),
-  records: ({ methodology, limitations, inputs }) => [
-    ...methodology.map((sentence) => ({ part: 'methodology', sentence })),
-    ...inputs.hierarchy.map((sentence) => ({ part: 'inputs', sentence })),
-    ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
-  ],
-  notices: ({ procedures, errors, discretion }) => [
-    `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
-  ],
-  file: (client, { index_id }, { out }) =>
-    out.toLowerCase().endsWith('.md')
-      ? client.download('getStatement', 'text/markdown', { params: { index_id } })
-      : undefined,
-});
-
-export const methodologyChanges = createViewCommand({
-  summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
-  words: [INDEX],
-  flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
-  examples: ['divisor index changes CORE-100'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('listMethodologyChanges', { params: { index_id }, query: { limit: flags.number('limit') } }),
-  records: ({ changes }) =>
-    changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
-  notices: ({ changes, amendments }) => [
-    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason stated'}`),
-    ...changes.flatMap(({ version, removed, added }) => [
-      ...removed.map((sentence) => `version ${version}, removed: ${sentence}`),
-      ...added.map((sentence) => `version ${version}, added: ${sentence}`),
-    ]),
-  ],
-});
-
-export const publishedErrors = createViewCommand({
-  summary: 'List the register of errors in published closes of an index.',
-  words: [INDEX],
-  flags: {},
-  examples: ['divisor publication errors CORE-100'],
-  ask: (client, [index_id = '']) =>
-    client.call('listPublishedErrors', { params: { index_id }, query: { limit: 1000 } }),
-  records: ({ errors }) => errors,
-  columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
-});
-
-export const procedures = createViewCommand({
+const procedures = createOperationView({
+  operation: 'listProcedures',
   summary: 'List the procedures of the administrator.',
-  words: [],
-  flags: {},
   examples: ['divisor procedure list'],
-  ask: (client) => client.call('listProcedures', {}),
   records: (answer) => answer.procedures,
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by', 'updated_at'],
 });
 
-export const showProcedure: JobCommand<Procedure> = {
+const showProcedure = createOperationCommand({
+  operation: 'getProcedure',
   summary: 'Print a procedure of the administrator as JSON.',
   words: [{ name: 'ID', help: 'Id of a procedure.' }],
-  flags: {},
   examples: ['divisor procedure show cessation --out cessation.json'],
-  submit: async (client, [procedure_id = '']) => ({
-    result: await client.call('getProcedure', { params: { procedure_id } }),
-  }),
   show: (procedure) => `${JSON.stringify(procedure, null, 2)}\n`,
-};
+});
 
-export const putProcedure = createViewCommand({
+const putProcedure = createOperationView({
+  operation: 'putProcedure',
   summary: 'Store a procedure of the administrator.',
   words: [
     { name: 'ID', help: 'Id of the procedure.' },
-    { name: 'FILE', help: 'Procedure as JSON; - reads standard input.' },
+    { name: 'FILE', help: 'Procedure as JSON; - reads standard input.', isBody: true },
   ],
   flags: NOTE,
   examples: ['divisor procedure put cessation cessation.json --note "Approved by the oversight committee"'],
-  async ask(client, [procedure_id = '', file = ''], flags) {
-    const body = await readJsonFile<ProcedureDocument>(file);
-    return client.call('putProcedure', { params: { procedure_id }, body, note: flags.text('note') });
-  },
   records: (procedure) => [procedure],
   columns: ['procedure_id', 'kind', 'name', 'version', 'review_by'],
 });
+
+export const APPROVAL_COMMANDS = {
+  'approval list': approvals,
+  'approval show': showApproval,
+  'approval approve': approve,
+  'approval reject': reject,
+  'approval withdraw': withdraw,
+  'approval comment': comment,
+};
+
+export const PROCEDURE_COMMANDS = {
+  'procedure list': procedures,
+  'procedure show': showProcedure,
+  'procedure put': putProcedure,
+};

@@ -218,7 +218,7 @@ function parseValue(field: string, text: string): unknown {
   );
 }
 
-export const inspectData: JobCommand<InspectResult> = {
+const inspectData: JobCommand<InspectResult> = {
   summary: 'Inspect data and propose a mapping for its import.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
@@ -347,7 +347,7 @@ type ImportProposal = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapp
 /** Store, and the mapping of its data if an inspection proposed one. */
 type ImportedStore = DataStore & { readonly read_as: ImportProposal | null };
 
-export const importMarket: JobCommand<ImportedStore> = {
+const importMarket: JobCommand<ImportedStore> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
@@ -555,3 +555,8 @@ function describeOpenQuestions(proposal: InspectResult): string {
   const linesText = statements.map((line) => `  ${line}\n`).join('');
   return `the format of the data is ambiguous:\n${linesText}Each flag answers its question. Or write the proposal with divisor inspect PATH --out mapping.json, edit it and pass it to import --mapping`;
 }
+
+export const IMPORT_COMMANDS = {
+  import: importMarket,
+  inspect: inspectData,
+};

@@ -1,42 +1,45 @@
 import { readFile } from 'node:fs/promises';
 import type {
-  IndexDocument,
   IndexDocumentBody,
-  IndexExplanation,
   MethodologyTemplateDetail,
   PluginUpsert,
   SavedIndex,
   StrategyDocumentInput,
 } from '#clients/typescript/divisor.js';
 import type { DocumentChange } from '#domain/base/json.js';
+import { formatCount } from '#domain/base/numbers.js';
 import { formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile } from './command-line.js';
 import { NOTE } from './documents.js';
-import { AS_KNOWN_FLAGS, createViewCommand, type JobCommand, readAsKnownOn } from './job-command.js';
+import {
+  AS_KNOWN_FLAGS,
+  createOperationCommand,
+  createOperationView,
+  createViewCommand,
+  type JobCommand,
+  readAsKnownOn,
+} from './job-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
 
-export const list = createViewCommand({
+const list = createOperationView({
+  operation: 'listIndices',
   summary: 'List the stored indices.',
-  words: [],
-  flags: {},
   examples: ['divisor index list'],
-  ask: (client) => client.call('listIndices', {}),
   records: (result) => result.indices,
 });
 
-export const show: JobCommand<IndexDocument> = {
+const show = createOperationCommand({
+  operation: 'getIndex',
   summary: 'Print the definition of an index as JSON.',
   words: [INDEX],
-  flags: {},
   examples: ['divisor index show CORE-100 --out core.json'],
-  submit: async (client, [index_id = '']) => ({ result: await client.call('getIndex', { params: { index_id } }) }),
   show: (document) => `${JSON.stringify(document, null, 2)}\n`,
-};
+});
 
-export const put: JobCommand<SavedIndex> = {
+const put: JobCommand<SavedIndex> = {
   summary: 'Store the definition of an index under its id.',
   words: [{ name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
   flags: NOTE,
@@ -56,10 +59,9 @@ function formatSavedText({ index, findings }: SavedIndex): string {
   ]);
 }
 
-export const diff = createViewCommand({
+const diff = createViewCommand({
   summary: 'Compare the stored definition of an index with a definition in a file.',
   words: [INDEX, { name: 'FILE', help: 'Index document as JSON; - reads standard input.' }],
-  flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
     const [stored, written, { parseAcceptedIndex: parseIndex }, { listChanges: listDocumentChanges }] =
@@ -86,7 +88,7 @@ const formatChange = ({ path, op, before, after }: DocumentChange) => ({
   file: op === 'remove' ? null : JSON.stringify(after),
 });
 
-export const preview = createViewCommand({
+const preview = createViewCommand({
   summary: 'Print the constituents and weights of an index on a date.',
   words: [INDEX],
   flags: { ...AS_OF, 'as-known-on': AS_KNOWN_FLAGS['as-known-on'] },
@@ -110,44 +112,37 @@ export const preview = createViewCommand({
     findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const versions = createViewCommand({
+const versions = createOperationView({
+  operation: 'listIndexVersions',
   summary: 'List the versions of an index definition: author, time and note.',
   words: [INDEX],
-  flags: {},
+  fixed: { limit: 1000 },
   examples: ['divisor index versions CORE-100'],
-  ask: (client, [index_id = '']) => client.call('listIndexVersions', { params: { index_id }, query: { limit: 1000 } }),
   records: (result) => result.versions,
   columns: ['version', 'action', 'at', 'author', 'note'],
 });
 
-export const restore: JobCommand<SavedIndex> = {
+const restore = createOperationCommand({
+  operation: 'restoreIndexVersion',
   summary: 'Restore a version of the definition of an index.',
   words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
   flags: NOTE,
   examples: ['divisor index restore CORE-100 3'],
-  submit: async (client, [index_id = '', version = ''], flags) => ({
-    result: await client.call('restoreIndexVersion', { params: { index_id, version }, note: flags.text('note') }),
-  }),
   show: formatSavedText,
-};
+});
 
 /** Returns the members with scalar values. */
 const selectScalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 
-export const explain: JobCommand<IndexExplanation> = {
+const explain = createOperationCommand({
+  operation: 'explainName',
   summary: 'Explain why an index contains or excludes a security.',
   words: [INDEX, { name: 'NAME', help: 'Identifier of the security.' }],
   flags: AS_OF,
   examples: ['divisor index explain CORE-100 AAPL'],
-  submit: async (client, [index_id = '', identifier = ''], flags) => ({
-    result: await client.call('explainName', {
-      params: { index_id, identifier },
-      query: { as_of: flags.text('as-of') },
-    }),
-  }),
   show: formatExplanation,
-};
+});
 
 const formatWeight = (weight: number | null): string => (weight === null ? '-' : `${(100 * weight).toFixed(4)}%`);
 
@@ -238,18 +233,17 @@ function formatWeighting({ weighting, capping, stayed }: IndexExplanation): stri
 const formatMove = ({ date, event, weight, price, currency }: NonNullable<IndexExplanation['entered']>): string =>
   `${date}, by ${event.replaceAll('_', ' ')}, with ${formatWeight(weight)} at ${price} ${currency}`;
 
-export const methodology = createViewCommand({
+const methodology = createOperationView({
+  operation: 'getMethodology',
   summary: 'Print the methodology of an index in numbered sentences.',
   words: [INDEX],
-  flags: {},
   examples: ['divisor index methodology CORE-100'],
-  ask: (client, [index_id = '']) => client.call('getMethodology', { params: { index_id } }),
   records: ({ sentences }) => sentences,
   columns: ['number', 'text'],
 });
 
 /** Appends an amendment to a stored definition. Fails if the definition was changed since it was read. */
-export const amend: JobCommand<SavedIndex> = {
+const amend: JobCommand<SavedIndex> = {
   summary: 'Change the methodology of an index from a date. The earlier history does not change.',
   words: [
     { name: 'INDEX', help: 'Id of a stored index.' },
@@ -298,12 +292,10 @@ export const amend: JobCommand<SavedIndex> = {
   show: formatSavedText,
 };
 
-export const plugins = createViewCommand({
+const plugins = createOperationView({
+  operation: 'listPlugins',
   summary: 'List the plug-ins.',
-  words: [],
-  flags: {},
   examples: ['divisor plugin list'],
-  ask: (client) => client.call('listPlugins', {}),
   records: (result) =>
     result.plugins.map(({ plugin_id, name, kind, inputs, sha256, updated_at }) => ({
       plugin_id,
@@ -316,7 +308,7 @@ export const plugins = createViewCommand({
   columns: ['plugin_id', 'name', 'kind', 'inputs', 'updated_at'],
 });
 
-export const putPlugin = createViewCommand({
+const putPlugin = createViewCommand({
   summary: 'Store a plug-in: a datapoint, a selection rule or a weighting in JavaScript.',
   words: [
     { name: 'ID', help: 'Id of the plug-in.' },
@@ -343,17 +335,15 @@ export const putPlugin = createViewCommand({
 const readText = (path: string): Promise<string> =>
   readFile(path, 'utf8').catch(() => Promise.reject(new UsageError(`there is no file ${path}`)));
 
-export const strategies = createViewCommand({
+const strategies = createOperationView({
+  operation: 'listStrategies',
   summary: 'List the strategies.',
-  words: [],
-  flags: {},
   examples: ['divisor strategy list'],
-  ask: (client) => client.call('listStrategies', {}),
   records: (answer) => answer.strategies.map(({ strategy, problems }) => ({ ...strategy, problems: problems.length })),
   columns: ['id', 'name', 'index_id', 'benchmark', 'start', 'end', 'problems'],
 });
 
-export const putStrategy = createViewCommand({
+const putStrategy = createViewCommand({
   summary: 'Store a strategy under its id; divisor backtest runs it.',
   words: [{ name: 'FILE', help: 'Strategy as JSON; - reads standard input.' }],
   flags: NOTE,
@@ -366,12 +356,10 @@ export const putStrategy = createViewCommand({
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
-export const templates = createViewCommand({
+const templates = createOperationView({
+  operation: 'listMethodologyTemplates',
   summary: 'List the templates of published methodologies, and whether the served store can run them.',
-  words: [],
-  flags: {},
   examples: ['divisor index templates'],
-  ask: (client) => client.call('listMethodologyTemplates', {}),
   records: (result) =>
     result.templates.map(({ id, title, can_run, needs }) => ({
       id,
@@ -384,13 +372,12 @@ export const templates = createViewCommand({
     })),
 });
 
-export const create: JobCommand<{
+const create: JobCommand<{
   readonly saved: readonly SavedIndex[];
   /** Reasons why the template cannot run on the served store. */
   readonly findings: MethodologyTemplateDetail['findings'];
 }> = {
   summary: 'Create an index from a published methodology, with the indices that it needs.',
-  words: [],
   flags: {
     from: { type: 'string', value: 'NAME', help: 'Id of a template, as listed by divisor index templates.' },
     id: {
@@ -433,3 +420,76 @@ const formatFinding = ({ severity, code, path, message }: MethodologyTemplateDet
   severity,
   `${code} ${path}: ${message}`,
 ];
+
+const removeIndex = createOperationCommand({
+  operation: 'deleteIndex',
+  summary: 'Delete an index and its results. Its versions are kept and can be restored.',
+  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
+  flags: {
+    ...NOTE,
+    purge: { type: 'boolean', help: 'Also remove every version. This requires a key with the scope admin.' },
+  },
+  examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
+  show: ({ deleted }) => formatTable([['deleted', deleted.join(' ') || 'its versions']]),
+});
+
+const statement = createOperationView({
+  operation: 'getStatement',
+  summary: 'Print the benchmark statement of an index. --out FILE.md writes the text for publication.',
+  words: [INDEX],
+  examples: ['divisor index statement CORE-100 --out core-100.md'],
+  records: ({ methodology, limitations, inputs }) => [
+    ...methodology.map((sentence) => ({ part: 'methodology', sentence })),
+    ...inputs.hierarchy.map((sentence) => ({ part: 'inputs', sentence })),
+    ...limitations.map((sentence) => ({ part: 'limitations', sentence })),
+  ],
+  notices: ({ procedures, errors, discretion }) => [
+    `${formatCount(procedures.length, 'procedure')}, ${formatCount(errors.length, 'error')}, ${formatCount(discretion.judgements.length, 'judgement')}; --out writes them.`,
+  ],
+  media: { '.md': 'text/markdown' },
+});
+
+const methodologyChanges = createOperationView({
+  operation: 'listMethodologyChanges',
+  summary: 'List the changes of a methodology: versions with their sentences, and dated amendments.',
+  words: [INDEX],
+  flags: { limit: { type: 'number', value: 'N', help: 'Maximum number of changes. Default: 50.' } },
+  examples: ['divisor index changes CORE-100'],
+  records: ({ changes }) =>
+    changes.map(({ removed, added, ...change }) => ({ ...change, removed: removed.length, added: added.length })),
+  notices: ({ changes, amendments }) => [
+    ...amendments.map(({ effective_from: from, reason }) => `amendment from ${from}: ${reason ?? 'no reason stated'}`),
+    ...changes.flatMap(({ version, removed, added }) => [
+      ...removed.map((sentence) => `version ${version}, removed: ${sentence}`),
+      ...added.map((sentence) => `version ${version}, added: ${sentence}`),
+    ]),
+  ],
+});
+
+export const INDEX_COMMANDS = {
+  'index list': list,
+  'index templates': templates,
+  'index new': create,
+  'index show': show,
+  'index put': put,
+  'index amend': amend,
+  'index diff': diff,
+  'index versions': versions,
+  'index restore': restore,
+  'index delete': removeIndex,
+  'index preview': preview,
+  'index explain': explain,
+  'index methodology': methodology,
+  'index statement': statement,
+  'index changes': methodologyChanges,
+};
+
+export const PLUGIN_COMMANDS = {
+  'plugin list': plugins,
+  'plugin put': putPlugin,
+};
+
+export const STRATEGY_COMMANDS = {
+  'strategy list': strategies,
+  'strategy put': putStrategy,
+};

@@ -1,6 +1,6 @@
 import { extname } from 'node:path';
 import { suggestName } from '#base/nearest-name.js';
-import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
+import type { AnyJob, DivisorClient, OperationId, Operations } from '#clients/typescript/divisor.js';
 import { FINDING_CODES, type FindingCode } from '#domain/base/findings.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import {
@@ -14,7 +14,7 @@ import {
   writeWhole,
 } from '../terminal.js';
 import { UsageError } from '../usage.js';
-import { type FlagValues, type Grammar, readCommandLine } from './command-line.js';
+import { deriveRequest, type FlagValues, type Grammar, readCommandLine } from './command-line.js';
 import { CONNECTION_HELP, EXIT, runWithService } from './connection.js';
 
 /** Command that submits one job, follows it and shows its result. The result has type `R`. */
@@ -32,9 +32,15 @@ export interface JobCommand<R> extends Grammar {
    * Splits the result into records, each of which is a line for a program, and the rest. If absent, the whole result is
    * one line.
    */
-  lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
+  lines?(
+    result: R,
+    flags: FlagValues,
+  ): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Returns the records of the result as a table, for `--csv`. */
-  csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
+  csv?(
+    result: R,
+    flags: FlagValues,
+  ): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /**
    * Returns notices in addition to the result. If standard output is a pipe, each is a line on standard error. For a
    * person, `show` includes them.
@@ -44,6 +50,10 @@ export interface JobCommand<R> extends Grammar {
   exitStatus?(result: R, flags: FlagValues): number;
   /** True if a home that the command opens is served with its stored data, without reading its source again. */
   readonly keepsServed?: true;
+  /** Operation whose parameters the words and flags state, if the command sends only one request. */
+  readonly operation?: OperationId;
+  /** Members of every request, in addition to those of words and flags. */
+  readonly fixed?: Readonly<Record<string, unknown>>;
   /** Required extension of the file that `--out` names, such as `.pdf`. */
   readonly ending?: string;
   /** Returns the content of the file that `--out` names. If absent, it is the result as JSON. */
@@ -57,10 +67,56 @@ export interface JobCommand<R> extends Grammar {
 export interface OutputFile {
   /** File name of the output. */
   readonly out: string;
+  readonly words: readonly string[];
   readonly flags: FlagValues;
 }
 
 type JobSubmission<R> = { readonly job: AnyJob & { readonly result: R | null } } | { readonly result: R };
+
+type Answer<K extends OperationId> = Operations[K]['answer'];
+/** Result of an operation: of its job, if it starts one. */
+type Outcome<K extends OperationId> =
+  Answer<K> extends AnyJob ? NonNullable<Answer<K>['result']> : Exclude<Answer<K>, AnyJob>;
+
+/** Command whose words and flags are the request of one operation. */
+interface OfOperation<K extends OperationId> {
+  readonly operation: K;
+  /** Media types of the response by the extension of the file that `--out` names. All other files are JSON. */
+  readonly media?: Readonly<Record<string, string>>;
+}
+
+type SendRequest = (operation: string, request: object) => Promise<unknown>;
+
+/** Returns a command that sends its words and flags to an operation, and shows the result of the operation. */
+export function createOperationCommand<K extends OperationId>({
+  operation,
+  media = {},
+  ...command
+}: OfOperation<K> & Omit<JobCommand<Outcome<K>>, 'submit' | 'operation'>): JobCommand<Outcome<K>> {
+  return {
+    operation,
+    file: (client, _result, { out, ...line }) => {
+      const type = media[extname(out).toLowerCase()];
+      return type === undefined
+        ? undefined
+        : download(client, operation, type, deriveRequest(operation, command, line));
+    },
+    ...command,
+    async submit(client, words, flags) {
+      const send = client.call as unknown as SendRequest; // the grammar determines the request
+      const answer = await send(operation, await deriveRequest(operation, command, { words, flags }));
+      const isJob = typeof answer === 'object' && answer !== null && 'job_id' in answer && 'status' in answer;
+      return (isJob ? { job: answer } : { result: answer }) as JobSubmission<Outcome<K>>; // as the operation declares
+    },
+  };
+}
+
+const download = async (
+  client: DivisorClient,
+  operation: OperationId,
+  type: string,
+  request: ReturnType<typeof deriveRequest>,
+): Promise<Uint8Array> => client.download(operation, type, (await request) as never); // as in `submit`
 
 /**
  * Runs a job command. On a terminal, progress is one line and the result is a table. On a pipe, or with `--json`, every
@@ -87,13 +143,13 @@ export async function runJobCommand<R>(
     if (screen.asJson)
       for (const notice of command.notices?.(result) ?? []) process.stderr.write(`divisor ${name}: ${notice}\n`);
     if (common.csv) {
-      const text = formatCsv(command.csv!(result)); // a command accepts --csv only if it can write CSV
+      const text = formatCsv(command.csv!(result, flags)); // a command accepts --csv only if it can write CSV
       if (common.out === undefined) process.stdout.write(text);
       else await writeWhole(common.out, [Buffer.from(text)]);
       return status;
     }
     if (common.out !== undefined) {
-      const content = command.file?.(client, result, { out: common.out, flags });
+      const content = command.file?.(client, result, { out: common.out, words, flags });
       const isStream = content !== undefined && Symbol.asyncIterator in content;
       const chunks = isStream ? content : [(await content) ?? Buffer.from(`${JSON.stringify(result)}\n`)];
       await writeWhole(common.out, chunks);
@@ -101,7 +157,7 @@ export async function runJobCommand<R>(
     screen.done(common.out);
     if (!screen.asJson) process.stdout.write(command.show(result, flags));
     else if (common.out !== undefined) screen.line({ event: 'result', out: common.out });
-    else printLines(screen, command.lines?.(result) ?? { event: '', records: [], rest: result as object });
+    else printLines(screen, command.lines?.(result, flags) ?? { event: '', records: [], rest: result as object });
     return status;
   };
   return runWithService(common, environment, run, { keepsServed: command.keepsServed === true });
@@ -200,8 +256,9 @@ const EXIT_STATUSES = [
 ];
 
 export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): string {
-  const wordNames = command.words.map((word) => word.name).join(' ');
-  const flags = Object.entries(command.flags).map(([flag, { value, help }]) => [
+  const { words = [], flags: commandFlags = {} } = command;
+  const wordNames = words.map((word) => word.name).join(' ');
+  const flags = Object.entries(commandFlags).map(([flag, { value, help }]) => [
     `--${flag}${value === undefined ? '' : ` ${value}`}`,
     help,
   ]);
@@ -214,11 +271,11 @@ export function formatJobCommandHelp<R>(name: string, command: JobCommand<R>): s
   return [
     `divisor ${name}: ${command.summary}\n`,
     `Usage: divisor ${name} ${wordNames === '' ? '' : `${wordNames} `}[flags]\n`,
-    ...(command.words.length === 0 ? [] : [formatTable(command.words.map((word) => [word.name, word.help]))]),
+    ...(words.length === 0 ? [] : [formatTable(words.map((word) => [word.name, word.help]))]),
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
     `Flags\n${formatTable([...flags, ...commonRows])}`,
     `Examples\n${formatTable(command.examples.map((example) => [example]))}`,
-    `Exit statuses\n${formatTable(EXIT_STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
+    `Exit statuses\n${formatTable(EXIT_STATUSES.filter(([status]) => status !== '3' || 'fail-on' in commandFlags))}`,
   ].join('\n');
 }
 
@@ -337,38 +394,62 @@ export function computeFindingsStatus(findings: readonly { readonly code: string
 /** Value of a cell. */
 type Scalar = string | number | boolean | null;
 
-interface View<R> extends Grammar {
-  readonly summary: string;
-  readonly notes?: string;
-  readonly examples: readonly string[];
-  ask(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<R>;
+/** Rows of a result. */
+interface Rows<R> {
   /** Returns the records of the result, one per row. */
-  records(result: R): readonly object[];
-  /** Returns notices in addition to the rows. */
-  notices?(result: R): readonly string[];
-  /** Content of the file that `--out` names. If absent, it is the result as JSON. */
-  readonly file?: NonNullable<JobCommand<R>['file']>;
-  /** Exit status of the command. If absent, it is `done`. */
-  readonly exitStatus?: NonNullable<JobCommand<R>['exitStatus']>;
+  records(result: R, flags: FlagValues): readonly object[];
   /** Members to show, in order. Default: all members with scalar values. */
-  readonly columns?: readonly string[];
+  readonly columns?: readonly string[] | undefined;
+}
+
+interface View<R>
+  extends
+    Rows<R>,
+    Pick<JobCommand<R>, 'summary' | 'notes' | 'examples' | 'words' | 'flags' | 'notices' | 'exitStatus'> {
+  ask(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<R>;
 }
 
 /**
- * Returns a command that shows a view of the service as a table. On a terminal the table is aligned; on a pipe, each
+ * Returns a command that shows a result of the service as a table. On a terminal the table is aligned; on a pipe, each
  * row is a JSON object or a CSV record.
  */
-export function createViewCommand<R>({ ask, records, columns, ...grammar }: View<R>): JobCommand<R> {
-  const getRows = (result: R) => createTable(records(result), columns);
+export function createViewCommand<R>({ ask, records, columns, ...command }: View<R>): JobCommand<R> {
   return {
-    ...grammar,
+    ...command,
     submit: async (client, words, flags) => ({ result: await ask(client, words, flags) }) satisfies JobSubmission<R>,
-    show: (result) => {
-      const { header, rows } = getRows(result);
-      const notices = (grammar.notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
-      return `${rows.length === 0 ? '  none\n' : formatTable([header, ...rows.map((row) => row.map(formatCell))])}${notices}`;
+    ...showRows({ records, columns, notices: command.notices }),
+  };
+}
+
+/** Returns a command that sends its words and flags to an operation, and shows the result as a table. */
+export const createOperationView = <K extends OperationId>({
+  records,
+  columns,
+  ...command
+}: OfOperation<K> &
+  Rows<Outcome<K>> &
+  Omit<JobCommand<Outcome<K>>, 'submit' | 'operation' | 'show' | 'lines' | 'csv'>): JobCommand<Outcome<K>> =>
+  createOperationCommand<K>({
+    ...command,
+    ...showRows({ records, columns, notices: command.notices }),
+  } as OfOperation<K> & JobCommand<Outcome<K>>);
+
+function showRows<R>({
+  records,
+  columns,
+  notices,
+}: Rows<R> & { readonly notices: JobCommand<R>['notices'] | undefined }) {
+  const getRows = (result: R, flags: FlagValues) => createTable(records(result, flags), columns);
+  return {
+    show(result: R, flags: FlagValues) {
+      const { header, rows } = getRows(result, flags);
+      const noticesText = (notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
+      return `${rows.length === 0 ? '  none\n' : formatTable([header, ...rows.map((row) => row.map(formatCell))])}${noticesText}`;
     },
-    lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
+    lines(result: R, flags: FlagValues) {
+      const shown = records(result, flags);
+      return { event: 'row', records: shown, rest: { rows: shown.length } };
+    },
     csv: getRows,
   };
 }

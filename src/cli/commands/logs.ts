@@ -123,7 +123,7 @@ export function parseValue(bytes: Uint8Array): unknown {
 
 const NDJSON_TYPE = 'application/x-ndjson';
 
-export const AUDIT_GRAMMAR: Grammar = {
+export const AUDIT_GRAMMAR: Required<Grammar> = {
   words: [],
   flags: {
     start: { type: 'string', value: 'TIME', help: 'Only entries at or after this day or time.' },
@@ -228,7 +228,7 @@ function parseAuditFile(bytes: Uint8Array): {
   return { entries: items.filter((item) => !isSeal(item)), seals: items.filter(isSeal).map(({ seal }) => seal) };
 }
 
-const BUNDLE_GRAMMAR: Grammar = {
+const BUNDLE_GRAMMAR: Required<Grammar> = {
   words: [{ name: 'INDEX', help: 'Id of an index with published closes.' }],
   flags: {},
 };
@@ -255,7 +255,7 @@ export async function runBundle(argv: readonly string[], environment: NodeJS.Pro
   });
 }
 
-const GRAMMAR: Grammar = {
+const GRAMMAR: Required<Grammar> = {
   words: [{ name: 'INDEX', help: 'Id of an index, even if the index was deleted.' }],
   flags: {
     start: { type: 'string', value: 'DATE', help: 'First date.' },

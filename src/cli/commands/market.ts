@@ -1,15 +1,15 @@
 import type {
   ChangedOverrides,
-  ClosuresBody,
+  DataDifference,
+  DataVersions,
   DeskAction,
   DeskDecisionRequest,
   DivisorClient,
-  PriceOverrideRequest,
 } from '#clients/typescript/divisor.js';
-import { DESK_STATES, type DeskState } from '#domain/definition/action-desk.js';
-import { readJsonFile } from './command-line.js';
-import { NOTE } from './documents.js';
-import { createViewCommand } from './job-command.js';
+import { formatCount } from '#domain/base/numbers.js';
+import { DESK_STATES } from '#domain/definition/action-desk.js';
+import { ALL_VERSIONS, NOTE } from './documents.js';
+import { createOperationView, createViewCommand } from './job-command.js';
 
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
 const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
@@ -19,40 +19,29 @@ const formatHistory = ({ decisions }: DeskAction): string[] =>
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
   );
 
-export const deskActions = createViewCommand({
+const deskActions = createOperationView({
+  operation: 'listActions',
   summary: 'List coming and recent corporate actions with their state and flags.',
-  words: [],
+  fixed: { limit: 1000 },
   flags: {
     from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: 10 days before the last session.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date. Default: 90 days after the last session.' },
     state: { type: 'string', value: 'STATE', help: `One of ${DESK_STATES.join(', ')}. Default: all.` },
-    security: { type: 'string', value: 'ID', help: 'Security. Default: all.' },
-    flagged: { type: 'boolean', help: 'Only actions with flags.' },
+    security: { type: 'string', value: 'ID', member: 'identifier', help: 'Security. Default: all.' },
+    flagged: { type: 'boolean', otherwise: false, help: 'Only actions with flags.' },
   },
   examples: ['divisor action list --state new', 'divisor action list --flagged'],
-  ask: (client, _words, flags) =>
-    client.call('listActions', {
-      query: {
-        from: flags.text('from'),
-        to: flags.text('to'),
-        state: flags.text('state') as DeskState | undefined, // The service refuses unknown states.
-        identifier: flags.text('security'),
-        flagged: flags.isSet('flagged') === true,
-        limit: 1000,
-      },
-    }),
   records: ({ actions }) => actions.map(createRow),
   columns: COLUMNS,
   notices: ({ actions, total }) =>
     total > actions.length ? [`${total - actions.length} more; narrow the dates.`] : [],
 });
 
-export const deskAction = createViewCommand({
+const deskAction = createOperationView({
+  operation: 'getAction',
   summary: 'Show the effect of a corporate action on each index, before and after.',
   words: [ACTION],
-  flags: {},
   examples: ['divisor action show 4be1c0ffee4be1c0ffee'],
-  ask: (client, [action_id = '']) => client.call('getAction', { params: { action_id } }),
   records: ({ effects }) => effects,
   notices: (action) => [
     `${action.type} of ${action.identifier} on ${action.ex_date}, ${action.value}: ${action.state}`,
@@ -83,54 +72,47 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
   });
 }
 
-export const confirmAction = createDecisionCommand(
+const confirmAction = createDecisionCommand(
   'confirm',
   'confirmed',
   'Confirm a corporate action with its current terms.',
 );
-export const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
-export const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
+const rejectAction = createDecisionCommand('reject', 'rejected', 'Reject a corporate action.');
+const reopenAction = createDecisionCommand('reopen', 'reopened', 'Return a corporate action to the queue.');
 
-export const closures = createViewCommand({
+const closures = createOperationView({
+  operation: 'listClosures',
   summary: 'List calendars with recorded changes of their sessions.',
-  words: [],
-  flags: {},
   examples: ['divisor closure list'],
-  ask: (client) => client.call('listClosures', {}),
   records: ({ calendars }) =>
     calendars.map((calendarClosures) => ({ ...calendarClosures, changes: calendarClosures.changes.length })),
   columns: ['calendar', 'name', 'version', 'changes', 'updated_at'],
 });
 
-export const showClosures = createViewCommand({
+const showClosures = createOperationView({
+  operation: 'getClosures',
   summary: 'Show the recorded changes of a calendar: closures, half days, late openings, additional sessions.',
   words: [{ name: 'CODE', help: 'Code of the calendar.' }],
-  flags: {},
   examples: ['divisor closure show XNYS'],
-  ask: (client, [calendar_code = '']) => client.call('getClosures', { params: { calendar_code } }),
   records: ({ changes }) => changes,
   columns: ['date', 'session', 'opens', 'closes', 'reason'],
 });
 
-export const recordClosures = createViewCommand({
+const recordClosures = createOperationView({
+  operation: 'putClosures',
   summary: 'Record the changes of a calendar, and show their effect. They replace all changes recorded before.',
   words: [
     { name: 'CODE', help: 'Code of the calendar.' },
-    { name: 'FILE', help: 'Changes as JSON; - reads standard input.' },
+    { name: 'FILE', help: 'Changes as JSON; - reads standard input.', isBody: true },
   ],
   flags: {
     ...NOTE,
-    'dry-run': { type: 'boolean', help: 'Only show the effect of the changes.' },
+    'dry-run': { type: 'boolean', otherwise: false, help: 'Only show the effect of the changes.' },
   },
   examples: [
     'divisor closure put XNYS changes.json --dry-run',
     'divisor closure put XNYS changes.json --note "Notice of the exchange"',
   ],
-  async ask(client, [calendar_code = '', file = ''], flags) {
-    const document = await readJsonFile<ClosuresBody>(file);
-    const body = { ...document, dry_run: flags.isSet('dry-run') ?? false };
-    return client.call('putClosures', { params: { calendar_code }, body, note: flags.text('note') });
-  },
   records: ({ effect }) =>
     effect.indices.map(({ index_id, before, after, published, unpublished, stale }) => ({
       index_id,
@@ -159,19 +141,16 @@ const formatDates = (label: string, dates: readonly string[]): string[] =>
 const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
 const START = { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the store.' } as const;
 const END = { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
-const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.' } as const;
-/** Maximum number of rows in one response of a listing. */
-const ROWS_MAX = 1000;
+const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.', otherwise: 1000 } as const;
 
-const splitList = (text: string | undefined) => text?.split(',');
-
-export const prices = createViewCommand({
+const prices = createOperationView({
+  operation: 'getPrices',
   summary: 'Print market data of one security by date.',
   words: [NAME],
   flags: {
     start: START,
     end: END,
-    columns: { type: 'string', value: 'A,B', help: 'Columns, separated by commas. Default: all.' },
+    columns: { type: 'string', value: 'A,B', isList: true, help: 'Columns, separated by commas. Default: all.' },
     interval: {
       type: 'string',
       value: 'native|weekly|monthly',
@@ -186,125 +165,84 @@ export const prices = createViewCommand({
     },
   },
   examples: ['divisor data prices AAPL --start 2024-01-02', 'divisor data prices AAPL --columns CLOSE --csv'],
-  ask: (client, [identifier = ''], flags) =>
-    client.call('getPrices', {
-      params: { identifier },
-      query: {
-        start: flags.text('start'),
-        end: flags.text('end'),
-        columns: splitList(flags.text('columns')),
-        interval: flags.text<'native' | 'weekly' | 'monthly'>('interval'),
-        adjust: flags.text<'none' | 'splits' | 'total'>('adjust'),
-      },
-    }),
   records: ({ prices: { index, columns, data } }) =>
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]![c]!])) })),
 });
 
-export const reference = createViewCommand({
+const reference = createOperationView({
+  operation: 'getAssetReferences',
   summary: 'Print reference data of securities on one date.',
-  words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true }],
+  words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true, member: 'identifiers' }],
   flags: {
-    fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints, separated by commas.' },
+    fields: { type: 'string', value: 'A,B', isList: true, help: 'Columns and datapoints, separated by commas.' },
     'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date of the store.' },
   },
   examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
-  ask: (client, [names = ''], flags) =>
-    client.call('getAssetReferences', {
-      query: {
-        identifiers: names.split(','),
-        fields: splitList(flags.text('fields')),
-        as_of: flags.text('as-of'),
-      },
-    }),
   records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
 });
 
-export const actions = createViewCommand({
+const actions = createOperationView({
+  operation: 'getCorporateActions',
   summary: 'List the corporate actions of one security.',
   words: [NAME],
   flags: { start: START, end: END },
   examples: ['divisor data actions AAPL'],
-  ask: (client, [identifier = ''], flags) =>
-    client.call('getCorporateActions', {
-      params: { identifier },
-      query: { start: flags.text('start'), end: flags.text('end') },
-    }),
   records: (answer) => answer.actions,
 });
 
-export const names = createViewCommand({
+const names = createOperationView({
+  operation: 'searchIdentifiers',
   summary: 'List the securities of the served store, with their first and last dates.',
-  words: [],
-  flags: { find: { type: 'string', value: 'TEXT', help: 'Only identifiers that contain this text.' }, limit: LIMIT },
+  flags: {
+    find: { type: 'string', value: 'TEXT', member: 'q', help: 'Only identifiers that contain this text.' },
+    limit: LIMIT,
+  },
   examples: ['divisor data names --find energy'],
-  ask: (client, _words, flags) =>
-    client.call('searchIdentifiers', { query: { q: flags.text('find'), limit: flags.number('limit') ?? ROWS_MAX } }),
   records: ({ identifiers }) => identifiers,
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const series = createViewCommand({
+const series = createOperationView({
+  operation: 'listSeries',
   summary: 'List the series of the served store: benchmarks, rates and currencies, which are never constituents.',
-  words: [],
-  flags: {},
   examples: ['divisor data series'],
-  ask: (client) => client.call('listSeries', {}),
   records: (answer) => answer.series,
   notices: ({ next }) => (next === null ? [] : [`more rows follow, from ${next}`]),
 });
 
-export const fields = createViewCommand({
+const fields = createOperationView({
+  operation: 'listFields',
   summary: 'List the datapoints that rules can use, and their sources.',
-  words: [],
-  flags: {},
   examples: ['divisor data fields'],
-  ask: (client) => client.call('listFields', {}),
   records: (answer) => answer.fields,
 });
 
 const STORE = { name: 'STORE', help: 'Id of the data store.' };
 const PRICE_ARGUMENTS = [
   STORE,
-  { name: 'SECURITY', help: 'Security.' },
-  { name: 'DATE', help: 'Session of the price.' },
+  { name: 'SECURITY', help: 'Security.', member: 'identifier' },
+  { name: 'DATE', help: 'Session of the price.', member: 'date' },
 ];
 const OVERRIDES_COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
 } as const;
 
-export const overrides = createViewCommand({
+const overrides = createOperationView({
+  operation: 'listPriceOverrides',
   summary: 'List the prices of a data store that people have overridden.',
   words: [STORE],
-  flags: {},
   examples: ['divisor override list us'],
-  ask: (client, [store_id = '']) => client.call('listPriceOverrides', { params: { store_id } }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
 });
-
-interface OverrideTerms {
-  readonly price: number | null | undefined;
-  readonly reason: string | undefined;
-}
-
-const change = (
-  client: DivisorClient,
-  [store_id = '', identifier = '', date = '']: readonly string[],
-  overrideTerms: OverrideTerms,
-) =>
-  client.call('overridePrice', {
-    params: { store_id },
-    // The service refuses a request that has no price or no reason.
-    body: { identifier, date, ...overrideTerms } as PriceOverrideRequest,
-  });
 
 const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
   id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
 ];
 
-export const overridePrice = createViewCommand({
+const overridePrice = createOperationView({
+  operation: 'overridePrice',
   summary: 'Override a price of a data store; the source is not changed.',
   words: PRICE_ARGUMENTS,
   flags: {
@@ -312,19 +250,100 @@ export const overridePrice = createViewCommand({
     ...REASON,
   },
   examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
-  ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
   notices: listNotices,
 });
 
-export const withdrawOverride = createViewCommand({
+const withdrawOverride = createOperationView({
+  operation: 'overridePrice',
+  fixed: { price: null },
   summary: 'Withdraw the override of a price. The price of the source then applies again.',
   words: PRICE_ARGUMENTS,
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
-  ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
   notices: listNotices,
 });
+
+const DATA_STORE = { name: 'STORE', help: 'Id of a data store.' };
+
+const dataVersions = createOperationView({
+  operation: 'listDataVersions',
+  summary: 'List the versions of a data store: time, author and changed rows.',
+  words: [DATA_STORE],
+  fixed: ALL_VERSIONS,
+  examples: ['divisor data versions desk'],
+  records: (result) => result.versions,
+  columns: [
+    'version',
+    'known_at',
+    'source',
+    'rows_added',
+    'rows_changed',
+    'rows_removed',
+    'author',
+    'note',
+    'readable',
+  ],
+  notices: ({ copy }: DataVersions) => (copy === null || copy === 'made' ? [] : [COPIES[copy]]),
+});
+
+const COPIES = {
+  pending: 'the copy of the latest data is pending; until it exists, only the source can restore the data',
+  missing: 'there is no copy of the latest data; only the source can restore it',
+} as const;
+
+const dataDifference = createOperationView({
+  operation: 'diffDataVersions',
+  summary: 'List the values that differ between two versions of the data.',
+  words: [
+    DATA_STORE,
+    { name: 'FROM', help: 'Number of a version.', member: 'from' },
+    { name: 'TO', help: 'Number of another version.', member: 'to' },
+  ],
+  flags: {
+    appended: { type: 'boolean', help: 'Also list bars after the last session of FROM.' },
+    limit: { type: 'number', value: 'N', help: 'Maximum number of values. Default: 100.', otherwise: 100 },
+  },
+  examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
+  records: (result) => result.changes,
+  columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
+  notices: ({ cells, appended }: DataDifference) => [
+    `${cells} values of earlier rows differ`,
+    ...(appended === null
+      ? []
+      : [
+          `${formatCount(appended.rows, 'bar')} of ${formatCount(appended.sessions, 'session')} appended, ${appended.start} to ${appended.end}`,
+        ]),
+  ],
+});
+
+export const DATA_COMMANDS = {
+  'data names': names,
+  'data prices': prices,
+  'data reference': reference,
+  'data actions': actions,
+  'data series': series,
+  'data fields': fields,
+  'data versions': dataVersions,
+  'data diff': dataDifference,
+};
+
+export const ACTION_COMMANDS = {
+  'action list': deskActions,
+  'action show': deskAction,
+  'action confirm': confirmAction,
+  'action reject': rejectAction,
+  'action reopen': reopenAction,
+};
+
+export const OVERRIDE_COMMANDS = {
+  'override list': overrides,
+  'override put': overridePrice,
+  'override withdraw': withdrawOverride,
+  'closure list': closures,
+  'closure show': showClosures,
+  'closure put': recordClosures,
+};

@@ -7,7 +7,7 @@ import { formatTable, onStopRequest } from '../terminal.js';
 import { type Grammar, readCommandLine } from './command-line.js';
 import { type Address, CONNECTION_HELP, EXIT, runWithService } from './connection.js';
 
-export const MCP_GRAMMAR: Grammar = {
+export const MCP_GRAMMAR: Required<Grammar> = {
   words: [],
   flags: {
     tools: {

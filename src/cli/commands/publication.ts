@@ -1,29 +1,26 @@
 import { readFile } from 'node:fs/promises';
-import type {
-  ClientBody,
-  DivisorClient,
-  Publication,
-  PublicKey,
-  ScheduleBody,
-  ScheduleDay,
-  ScheduleDaySummary,
-} from '#clients/typescript/divisor.js';
-import type { CheckName } from '#domain/definition/daily-plan-checks.js';
+import type { ClientBody, DivisorClient, ScheduleDay, ScheduleDaySummary } from '#clients/typescript/divisor.js';
 import { UsageError } from '../usage.js';
 import { type FlagValues, readJsonFile } from './command-line.js';
 import { EXIT } from './connection.js';
 import { NOTE } from './documents.js';
-import { createViewCommand, formatMembers, type JobCommand } from './job-command.js';
+import { createOperationCommand, createOperationView, createViewCommand, formatMembers } from './job-command.js';
 
 const CLIENT = { name: 'CLIENT', help: 'Id of a client.' };
 const formatList = (values: readonly string[] | null): string => values?.join(' ') ?? 'all';
 
-export const clients = createViewCommand({
+const clients = createOperationView({
+  operation: 'listClients',
   summary: 'List the clients that receive files, with their entitlements.',
-  words: [],
-  flags: { index: { type: 'string', value: 'INDEX', help: 'Only clients with an entitlement to this index.' } },
+  flags: {
+    index: {
+      type: 'string',
+      value: 'INDEX',
+      member: 'index_id',
+      help: 'Only clients with an entitlement to this index.',
+    },
+  },
   examples: ['divisor client list', 'divisor client list --index LARGE-100'],
-  ask: (client, _, flags) => client.call('listClients', { query: { index_id: flags.text('index') } }),
   records: (answer) =>
     answer.clients.map(({ client_id, name, enabled, entitlements, targets }) => ({
       client_id,
@@ -37,32 +34,30 @@ export const clients = createViewCommand({
   columns: ['client_id', 'name', 'enabled', 'entitlements', 'targets'],
 });
 
-export const showClient = createViewCommand({
+const showClient = createOperationView({
+  operation: 'getClient',
   summary: 'Show the entitlements of a client, or its targets.',
   words: [CLIENT],
-  flags: { targets: { type: 'boolean', help: 'List the targets of the client.' } },
+  flags: { targets: { type: 'boolean', member: null, help: 'List the targets of the client.' } },
   examples: ['divisor client show ACME', 'divisor client show ACME --targets'],
-  async ask(client, [client_id = ''], flags) {
-    const { entitlements, targets, secrets } = await client.call('getClient', { params: { client_id } });
-    if (flags.isSet('targets') === true)
-      return targets.map((target) => ({
-        name: target.name,
-        type: target.type,
-        to: target.type === 'mail' ? target.to.join(' ') : target.url,
-        tables: formatList(target.tables),
-        has_secret: secrets.includes(target.name),
-      }));
-    return entitlements.map(({ indices, tables, starts_on, ends_on }) => ({
-      indices: formatList(indices),
-      tables: formatList(tables),
-      starts_on,
-      ends_on,
-    }));
-  },
-  records: (rows: readonly Readonly<Record<string, unknown>>[]) => rows,
+  records: ({ entitlements, targets, secrets }, flags): readonly object[] =>
+    flags.isSet('targets') === true
+      ? targets.map((target) => ({
+          name: target.name,
+          type: target.type,
+          to: target.type === 'mail' ? target.to.join(' ') : target.url,
+          tables: formatList(target.tables),
+          has_secret: secrets.includes(target.name),
+        }))
+      : entitlements.map(({ indices, tables, starts_on, ends_on }) => ({
+          indices: formatList(indices),
+          tables: formatList(tables),
+          starts_on,
+          ends_on,
+        })),
 });
 
-export const putClient = createViewCommand({
+const putClient = createViewCommand({
   summary: 'Store a client with its entitlements and targets.',
   words: [
     { name: 'ID', help: 'Id of the client.' },
@@ -109,40 +104,38 @@ async function readSecrets(text: string | undefined): Promise<Map<string, string
   return secrets;
 }
 
-export const deliveries = createViewCommand({
+const deliveries = createOperationView({
+  operation: 'listDeliveries',
   summary: 'List the files that a client has received or will receive, or the log of the attempts.',
   words: [CLIENT],
   flags: {
-    schedule: { type: 'string', value: 'SCHEDULE', help: 'Only days of this schedule.' },
+    schedule: { type: 'string', value: 'SCHEDULE', member: 'schedule_id', help: 'Only days of this schedule.' },
     before: { type: 'string', value: 'DATE', help: 'Only days before this day.' },
     limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
-    log: { type: 'boolean', help: 'List attempts and results instead of files.' },
+    log: { type: 'boolean', member: null, help: 'List attempts and results instead of files.' },
   },
   examples: ['divisor client deliveries ACME', 'divisor client deliveries ACME --limit 1 --log'],
-  async ask(client, [client_id = ''], flags) {
-    const query = { schedule_id: flags.text('schedule'), before: flags.text('before'), limit: flags.number('limit') };
-    const { deliveries: records } = await client.call('listDeliveries', { params: { client_id }, query });
-    if (flags.isSet('log') === true)
-      return records.flatMap(({ schedule_id, date, log }) => log.map((line) => ({ date, schedule_id, ...line })));
-    return records.flatMap(({ schedule_id, date, files }) =>
-      files.map(({ target, path, state, attempts, delivered_at, message }) => ({
-        date,
-        schedule_id,
-        target,
-        path,
-        state,
-        attempts,
-        delivered_at,
-        message,
-      })),
-    );
-  },
-  records: (rows: readonly Readonly<Record<string, unknown>>[]) => rows,
+  records: ({ deliveries: records }, flags): readonly object[] =>
+    flags.isSet('log') === true
+      ? records.flatMap(({ schedule_id, date, log }) => log.map((line) => ({ date, schedule_id, ...line })))
+      : records.flatMap(({ schedule_id, date, files }) =>
+          files.map(({ target, path, state, attempts, delivered_at, message }) => ({
+            date,
+            schedule_id,
+            target,
+            path,
+            state,
+            attempts,
+            delivered_at,
+            message,
+          })),
+        ),
 });
 
 const INDEX = { name: 'INDEX', help: 'Id of an index.' };
 
-export const publish: JobCommand<Publication> = {
+const publish = createOperationCommand({
+  operation: 'publishIndex',
   summary: 'Publish the closes of a stored run that are not yet published, or restate published closes that differ.',
   words: [INDEX],
   notes:
@@ -161,16 +154,6 @@ export const publish: JobCommand<Publication> = {
     'divisor publish CORE-100 --through 2024-06-28',
     'divisor publish CORE-100 --restate --reason "Late dividend of 2024-06-14"',
   ],
-  async submit(client, [index_id = ''], flags) {
-    const body = {
-      run_id: flags.text('run-id'),
-      through: flags.text('through'),
-      restate: flags.isSet('restate'),
-      reason: flags.text('reason'),
-      allow_partial: flags.isSet('allow-partial'),
-    };
-    return { result: await client.call('publishIndex', { params: { index_id }, body }) };
-  },
   show: ({ stale, ...result }) =>
     formatMembers({ ...result, stale: stale?.reasons.join(' ') ?? null }, [
       'published',
@@ -180,38 +163,33 @@ export const publish: JobCommand<Publication> = {
       'run_id',
       'stale',
     ]),
-};
+});
 
-export const publishedKeys = createViewCommand({
+const publishedKeys = createOperationView({
+  operation: 'getPublishedKeys',
   summary:
     'Print the public keys that sign the published log of an index. --out writes them for verify-published --key.',
   words: [INDEX],
-  flags: {},
   examples: ['divisor publication keys CORE-100', 'divisor publication keys CORE-100 --out keys.json'],
-  ask: (client, [index_id = '']) => client.call('getPublishedKeys', { params: { index_id } }),
   records: ({ keys }) => keys,
 });
 
-export const rotateKey: JobCommand<PublicKey> = {
+const rotateKey = createOperationCommand({
+  operation: 'rotateSigningKey',
   summary: 'Replace the signing key. Signatures of earlier keys stay valid.',
-  words: [],
-  flags: {},
   examples: ['divisor publication rotate'],
-  submit: async (client) => ({ result: await client.call('rotateSigningKey', {}) }),
   show: (key) => formatMembers(key, ['key_id']),
-};
+});
 
 const SCHEDULE = { name: 'SCHEDULE', help: 'Id of a schedule.' };
 const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Reason, which the register of decisions records.' },
 } as const;
 
-export const schedules = createViewCommand({
+const schedules = createOperationView({
+  operation: 'listSchedules',
   summary: 'List the schedules.',
-  words: [],
-  flags: {},
   examples: ['divisor schedule list'],
-  ask: (client) => client.call('listSchedules', {}),
   records: (answer) =>
     answer.schedules.map(({ indices, steps, ...rest }) => ({
       ...rest,
@@ -221,28 +199,24 @@ export const schedules = createViewCommand({
   columns: ['schedule_id', 'name', 'enabled', 'calendar', 'at', 'indices', 'steps'],
 });
 
-export const putSchedule = createViewCommand({
+const putSchedule = createOperationView({
+  operation: 'putSchedule',
   summary: 'Store the daily plan of an index family. The service performs the plan.',
   words: [
     { name: 'ID', help: 'Id of the schedule.' },
-    { name: 'FILE', help: 'Schedule as JSON; - reads standard input.' },
+    { name: 'FILE', help: 'Schedule as JSON; - reads standard input.', isBody: true },
   ],
   flags: NOTE,
   examples: ['divisor schedule put close close.json --note "Closing files for ACME"'],
-  async ask(client, [schedule_id = '', file = ''], flags) {
-    const body = await readJsonFile<ScheduleBody>(file);
-    return client.call('putSchedule', { params: { schedule_id }, body, note: flags.text('note') });
-  },
   records: (schedule) => [schedule],
   columns: ['schedule_id', 'name', 'calendar', 'at', 'starts_on'],
 });
 
-export const showSchedule = createViewCommand({
+const showSchedule = createOperationView({
+  operation: 'getSchedulePlan',
   summary: 'Show the daily plan of an index family; --out FILE.json writes it.',
   words: [SCHEDULE],
-  flags: {},
   examples: ['divisor schedule show close', 'divisor schedule show close --out close.json'],
-  ask: (client, [schedule_id = '']) => client.call('getSchedulePlan', { params: { schedule_id } }),
   records: ({ steps }) => steps.map(({ type, ...terms }, k) => ({ step: k + 1, type, terms: JSON.stringify(terms) })),
   notices: ({ name, indices, calendar, at, enabled }) => [
     `${name}: ${indices.join(', ')}, sessions of ${calendar} at ${at}${enabled ? '' : ', disabled'}`,
@@ -300,7 +274,7 @@ const listNotices = ({ date, state, reason, held, steps, next_attempt_at: next }
   ),
 ];
 
-export const scheduleStatus = createViewCommand({
+const scheduleStatus = createViewCommand({
   summary: 'List the days of a schedule, or the steps of one day.',
   words: [SCHEDULE],
   flags: {
@@ -333,7 +307,7 @@ type DayListing = Awaited<ReturnType<typeof readListedDays>>;
 const readListedDays = (client: DivisorClient, schedule_id: string) =>
   client.call('listScheduleDays', { params: { schedule_id } });
 
-export const runSchedule = createViewCommand({
+const runSchedule = createViewCommand({
   summary: 'Perform the day of a session now, or after the current attempt. Existing results are kept.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
@@ -361,61 +335,101 @@ export const runSchedule = createViewCommand({
 
 const listAgain = (flags: FlagValues): string[] => (flags.text('again') ?? '').split(',').filter((name) => name !== '');
 
-export const skipSchedule = createViewCommand({
+const skipSchedule = createOperationView({
+  operation: 'skipScheduleDay',
   summary: 'End a day that is not done, with a reason.',
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
-  flags: REASON,
+  flags: { reason: { ...REASON.reason, isRequired: true } },
   examples: ['divisor schedule skip close 2024-12-31 --reason "The exchange was closed"'],
-  ask(client, [schedule_id = '', date = ''], flags) {
-    const reason = flags.text('reason');
-    if (reason === undefined) throw new UsageError('divisor schedule skip requires --reason');
-    return client.call('skipScheduleDay', { params: { schedule_id, date }, body: { reason } });
-  },
   records: (day) => [toDayRow(day)],
   columns: DAY_COLUMNS,
 });
 
-export const waiveSchedule = createViewCommand({
+const waiveSchedule = createOperationView({
+  operation: 'waiveScheduleCheck',
   summary: 'Accept findings of a check on a day, with a reason.',
-  words: [SCHEDULE, { name: 'DATE', help: 'Session.' }, { name: 'CHECK', help: 'Check whose findings are accepted.' }],
+  words: [
+    SCHEDULE,
+    { name: 'DATE', help: 'Session.' },
+    { name: 'CHECK', help: 'Check whose findings are accepted.', member: 'check' },
+  ],
   flags: {
-    ...REASON,
-    index: { type: 'string', value: 'INDEX', help: 'Index. Default: every index of the schedule.' },
-    security: { type: 'string', value: 'ID', help: 'Security or series of the finding. Default: every finding.' },
+    reason: { ...REASON.reason, isRequired: true },
+    index: {
+      type: 'string',
+      value: 'INDEX',
+      member: 'index_id',
+      otherwise: null,
+      help: 'Index. Default: every index of the schedule.',
+    },
+    security: {
+      type: 'string',
+      value: 'ID',
+      member: 'identifier',
+      otherwise: null,
+      help: 'Security or series of the finding. Default: every finding.',
+    },
   },
   examples: ['divisor schedule waive close 2024-12-31 moves --security AAPL --reason "Results were published"'],
-  ask(client, [schedule_id = '', date = '', check = ''], flags) {
-    const reason = flags.text('reason');
-    if (reason === undefined) throw new UsageError('divisor schedule waive needs --reason');
-    const index_id = flags.text('index') ?? null;
-    const identifier = flags.text('security') ?? null;
-    const body = { check: check as CheckName, index_id, identifier, reason }; // The service checks the name.
-    return client.call('waiveScheduleCheck', { params: { schedule_id, date }, body });
-  },
   records: (day) => [toDayRow(day)],
   columns: DAY_COLUMNS,
 });
 
-export const backfillSchedule = createViewCommand({
+const backfillSchedule = createOperationView({
+  operation: 'backfillSchedule',
   summary: 'Perform the days of a range of sessions, oldest first.',
-  words: [SCHEDULE, { name: 'START', help: 'First session.' }, { name: 'END', help: 'Last session.' }],
-  flags: REASON,
+  words: [
+    SCHEDULE,
+    { name: 'START', help: 'First session.', member: 'start' },
+    { name: 'END', help: 'Last session.', member: 'end' },
+  ],
+  flags: { reason: { ...REASON.reason, otherwise: null } },
   examples: ['divisor schedule backfill close 2024-12-01 2024-12-31'],
-  ask: (client, [schedule_id = '', start = '', end = ''], flags) =>
-    client.call('backfillSchedule', {
-      params: { schedule_id },
-      body: { start, end, reason: flags.text('reason') ?? null },
-    }),
   records: ({ dates }) => dates.map((date) => ({ date })),
 });
 
-export const judgements = createViewCommand({
+const judgements = createOperationView({
+  operation: 'listJudgements',
   summary: 'List the decisions of people about the days of a schedule, with their reasons.',
   words: [SCHEDULE],
-  flags: {},
+  fixed: { limit: 1000 },
   examples: ['divisor schedule judgements close'],
-  ask: (client, [schedule_id = '']) =>
-    client.call('listJudgements', { params: { schedule_id }, query: { limit: 1000 } }),
   records: (result) => result.judgements,
   columns: ['seq', 'at', 'author', 'action', 'date', 'index_id', 'check', 'identifier', 'reason'],
 });
+
+const publishedErrors = createOperationView({
+  operation: 'listPublishedErrors',
+  summary: 'List the register of errors in published closes of an index.',
+  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
+  fixed: { limit: 1000 },
+  examples: ['divisor publication errors CORE-100'],
+  records: ({ errors }) => errors,
+  columns: ['seq', 'at', 'author', 'decision', 'first', 'last', 'dates', 'restated', 'notice'],
+});
+
+export const SCHEDULE_COMMANDS = {
+  'schedule list': schedules,
+  'schedule put': putSchedule,
+  'schedule show': showSchedule,
+  'schedule status': scheduleStatus,
+  'schedule run': runSchedule,
+  'schedule skip': skipSchedule,
+  'schedule waive': waiveSchedule,
+  'schedule backfill': backfillSchedule,
+  'schedule judgements': judgements,
+  'client list': clients,
+  'client show': showClient,
+  'client put': putClient,
+  'client deliveries': deliveries,
+};
+
+export const PUBLISH_COMMANDS = {
+  publish,
+};
+
+export const PUBLICATION_COMMANDS = {
+  'publication errors': publishedErrors,
+  'publication keys': publishedKeys,
+  'publication rotate': rotateKey,
+};

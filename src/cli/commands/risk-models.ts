@@ -5,8 +5,6 @@ import type {
   RiskEstimator,
   RiskModelImportInput,
   RiskModelImportResult,
-  RiskModelJobStatus,
-  RiskValidationJobStatus,
 } from '#clients/typescript/divisor.js';
 import {
   describeSetting,
@@ -18,7 +16,7 @@ import {
 import { alignRight, formatDecimal, formatPercent, formatTable, formatWhole } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { type Flag, type FlagValues, readJsonFile } from './command-line.js';
-import { JOB_FLAGS, type JobCommand, readJobQuery } from './job-command.js';
+import { createOperationCommand, JOB_FLAGS, type JobCommand } from './job-command.js';
 
 const UNITS = ['annual', 'daily'] as const;
 type Units = (typeof UNITS)[number];
@@ -29,7 +27,7 @@ const MEDIA: Readonly<Record<string, keyof typeof MODEL_FILES>> = {
   '.arrow': 'application/vnd.apache.arrow.stream',
 };
 
-export const importRisk: JobCommand<RiskModelImportResult> = {
+const importRisk: JobCommand<RiskModelImportResult> = {
   summary: 'Store an imported risk model.',
   words: [
     { name: 'MODEL', help: 'Id under which the model is stored.' },
@@ -113,7 +111,6 @@ function removeUndefined<T extends object>(terms: T): Partial<T> {
   ) as Partial<T>;
 }
 
-type RiskModel = NonNullable<RiskModelJobStatus['result']>;
 type Estimator = RiskEstimator['estimator'];
 
 /**
@@ -141,15 +138,8 @@ const formatFlag = (name: EstimatorSettingName): string => name.replaceAll('_', 
 const getValues = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
   choices === undefined ? { type: 'number', value: 'N' } : { type: 'string', value: choices.join('|'), choices };
 
-const parseSettings = (flags: FlagValues): Partial<RiskEstimator> =>
-  Object.fromEntries(
-    SETTINGS.map(([name, { choices }]) => [
-      name,
-      choices === undefined ? flags.number(formatFlag(name)) : flags.text(formatFlag(name)),
-    ]),
-  );
-
-export const risk: JobCommand<RiskModel> = {
+const risk = createOperationCommand({
+  operation: 'estimateRiskModel',
   summary: 'Estimate a covariance risk model.',
   words: [{ name: 'MODEL', help: 'Id under which the model is stored.' }],
   flags: {
@@ -157,9 +147,10 @@ export const risk: JobCommand<RiskModel> = {
     index: {
       type: 'string',
       value: 'ID',
+      member: 'index_id',
       help: 'Index whose latest run provides the securities. Default: the securities of the stored model.',
     },
-    identifiers: { type: 'string', value: 'A,B,C', help: 'Securities of the model, instead of --index.' },
+    identifiers: { type: 'string', value: 'A,B,C', isList: true, help: 'Securities of the model, instead of --index.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the window.' },
     estimator: {
@@ -187,22 +178,9 @@ export const risk: JobCommand<RiskModel> = {
     'divisor risk pair --identifiers AAPL,MSFT --intensity 0',
     'divisor risk styles --index CORE-100 --estimator styles --half-life 126',
   ],
-  async submit(client, [model_id = ''], flags) {
-    const body = {
-      index_id: flags.text('index'),
-      identifiers: flags.text('identifiers')?.split(','),
-      start: flags.text('start'),
-      end: flags.text('end'),
-      estimator: flags.text<Estimator>('estimator'),
-      ...parseSettings(flags),
-      returns: flags.text<(typeof RETURN_VARIANTS)[number]>('returns'),
-      repair: flags.isSet('repair'),
-    };
-    return { job: await client.call('estimateRiskModel', { params: { model_id }, query: readJobQuery(flags), body }) };
-  },
   show: ({ model_id, asset_ids, observed_start, observed_end, diagnostics }) =>
     `${model_id} over ${asset_ids.length} securities (${formatNames(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${formatTable(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,
-};
+});
 
 /** Maximum number of securities to list. */
 const LISTED_NAMES_MAX = 5;
@@ -210,9 +188,8 @@ const LISTED_NAMES_MAX = 5;
 const formatNames = (names: readonly string[]) =>
   `${names.slice(0, LISTED_NAMES_MAX).join(', ')}${names.length > LISTED_NAMES_MAX ? ', ...' : ''}`;
 
-type Validation = NonNullable<RiskValidationJobStatus['result']>;
-
-export const validateRisk: JobCommand<Validation> = {
+const validateRisk = createOperationCommand({
+  operation: 'validateRiskModel',
   summary: 'Validate the forecasts of a risk model over history.',
   words: [{ name: 'MODEL', help: 'Id of a stored risk model.' }],
   notes: `Each day the model is estimated on the preceding returns, and its forecasts are compared with the outcomes.
@@ -225,28 +202,12 @@ export const validateRisk: JobCommand<Validation> = {
     end: { type: 'string', value: 'DATE', help: 'Last outcome date.' },
     sessions: { type: 'number', value: 'N', help: 'Returns in the window of each forecast. Default: 252.' },
     horizon: { type: 'number', value: 'N', help: 'Sessions of each outcome. Default: 21.' },
-    index: { type: 'string', value: 'ID', help: 'Index whose weights are tested as a portfolio.' },
+    index: { type: 'string', value: 'ID', member: 'index_id', help: 'Index whose weights are tested as a portfolio.' },
     random: { type: 'number', value: 'N', help: 'Random portfolios. Default: 50.' },
     eigenportfolios: { type: 'number', value: 'N', help: 'Eigenvectors as portfolios. Default: 10.' },
     seed: { type: 'number', value: 'N', help: 'Seed of the random portfolios. Default: 1.' },
   },
   examples: ['divisor validate-risk core', 'divisor validate-risk core --sessions 126 --horizon 5 --csv'],
-  submit: async (client, [model_id = ''], flags) => ({
-    job: await client.call('validateRiskModel', {
-      params: { model_id },
-      query: readJobQuery(flags),
-      body: {
-        start: flags.text('start'),
-        end: flags.text('end'),
-        sessions: flags.number('sessions'),
-        horizon: flags.number('horizon'),
-        index_id: flags.text('index'),
-        random: flags.number('random'),
-        eigenportfolios: flags.number('eigenportfolios'),
-        seed: flags.number('seed'),
-      },
-    }),
-  }),
   show: ({ model_id, settings, sessions, horizon, start, end, forecasts, skipped, families }) =>
     `${model_id} (${settings.estimator}), ${formatWhole(forecasts)} forecasts of ${formatWhole(horizon)} sessions on ${formatWhole(sessions)} returns, ${start} to ${end}${skipped > 0 ? `, ${formatWhole(skipped)} days skipped` : ''}\n${formatTable(
       [
@@ -265,7 +226,7 @@ export const validateRisk: JobCommand<Validation> = {
     header: COLUMNS,
     rows: portfolios.map((portfolio) => COLUMNS.map((column) => portfolio[column])),
   }),
-};
+});
 
 const COLUMNS = [
   'family',
@@ -280,3 +241,9 @@ const COLUMNS = [
   'forecast_volatility',
   'realised_volatility',
 ] as const;
+
+export const RISK_COMMANDS = {
+  risk,
+  'import-risk': importRisk,
+  'validate-risk': validateRisk,
+};

@@ -7,12 +7,8 @@ import {
   type IndexDocumentBody,
   type OptimisationRunRequest,
   type OptimisationRunResult,
-  type RenderJobStatus,
   type RerunRow,
-  type RerunView,
-  type StudyRequest,
   type StudyRow,
-  type StudyView,
   type SweepRequest,
   type SweepRow,
   type SweepView,
@@ -27,6 +23,7 @@ import {
   AS_KNOWN_FLAGS,
   BENCHMARK_FLAG,
   computeFindingsStatus,
+  createOperationCommand,
   FAIL_ON_FLAGS,
   formatFigure,
   formatMembers,
@@ -37,7 +34,7 @@ import {
   readJobQuery,
 } from './job-command.js';
 
-export const backtest: JobCommand<BacktestRunResult> = {
+const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
   words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
   flags: {
@@ -108,7 +105,7 @@ interface BacktestOutcome {
   readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
-export const backtests: JobCommand<readonly BacktestOutcome[]> = {
+const backtests: JobCommand<readonly BacktestOutcome[]> = {
   summary: 'Backtest many stored indices, each as a separate job.',
   notes: 'The jobs continue in the service if the command is interrupted. Exit status 1: a job failed or was refused.',
   words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies, separated by commas.', isList: true }],
@@ -188,7 +185,7 @@ async function awaitBacktest(client: DivisorClient, index_id: string, job: Job):
   }
 }
 
-export const optimise: JobCommand<OptimisationRunResult> = {
+const optimise: JobCommand<OptimisationRunResult> = {
   summary: 'Optimise the weights of an index under a stored constraint set.',
   words: [
     { name: 'INDEX', help: 'Id of the target index.' },
@@ -260,65 +257,32 @@ export const optimise: JobCommand<OptimisationRunResult> = {
     ]),
 };
 
-type Render = NonNullable<RenderJobStatus['result']>;
-
-export const report: JobCommand<Render> = {
-  summary: 'Render a PDF report.',
-  words: [{ name: 'TEMPLATE', help: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.' }],
-  flags: {
-    index: {
-      type: 'string',
-      value: 'ID',
-      help: 'Index of the blocks without an index (all blocks of a built-in template). For several indices in one document, separate the ids by commas.',
-    },
-    'run-id': {
-      type: 'string',
-      value: 'RUN',
-      help: 'With --index, the id of an earlier run. Default: the newest run.',
-    },
-  },
-  examples: [
-    'divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf',
-    'divisor report FACTSHEET-A4 --index CORE-100,EVEN-100 --out watched.pdf',
-  ],
-  async submit(client, [template_id = ''], flags) {
-    const [index, run] = [flags.text('index'), flags.text('run-id')];
-    if (run !== undefined && index === undefined) throw new UsageError('--run-id requires --index ID');
-    const ids = index?.split(',') ?? [];
-    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id requires --index with one ID');
-    const subject = ids.length > 1 ? { index_ids: ids } : { index_id: index };
-    const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
-    return { job: await client.call('renderReport', { body: { template_id, ...subject, ...runs } }) };
-  },
-  show: (render) => formatMembers(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
-  ending: '.pdf',
-  file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
-};
-
 /** Maximum number of rows on a terminal. */
 const LISTED_ROWS_MAX = 20;
 
-export const rerun: JobCommand<RerunView> = {
+const rerun = createOperationCommand({
+  operation: 'startRerun',
   summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
   notes:
     'Each rerun uses the settings of the stored run. Exit status 1: an index was refused, and its stored run is unchanged.',
-  words: [],
   flags: {
     ids: {
       type: 'string',
       value: 'IDS',
       help: 'Ids, separated by commas. Default: all indices and strategies with a stored run.',
+      isList: true,
+      otherwise: null,
     },
-    id: { type: 'string', value: 'ID', help: 'Id of the rerun. Default: a generated id.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      member: 'rerun_id',
+      otherwise: null,
+      help: 'Id of the rerun. Default: a generated id.',
+    },
     ...JOB_FLAGS,
   },
   examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],
-  submit: async (client, _, flags) => ({
-    job: await client.call('startRerun', {
-      query: readJobQuery(flags),
-      body: { rerun_id: flags.text('id') ?? null, ids: flags.text('ids')?.split(',') ?? null },
-    }),
-  }),
   show(view) {
     const changedRows = view.rows.filter(({ outcome }) => outcome !== 'current');
     const listedRows = changedRows.slice(0, LISTED_ROWS_MAX);
@@ -331,7 +295,7 @@ export const rerun: JobCommand<RerunView> = {
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: RERUN_HEADER, rows: rows.map(listCells) }),
   exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
-};
+});
 
 const RERUN_HEADER = ['index_id', 'outcome', 'run_id', 'end', 'extended_from', 'error'];
 
@@ -344,26 +308,27 @@ const listCells = ({ index_id, outcome, run_id, end, extended_from, error }: Rer
   error && `${error.code}: ${error.message}`,
 ];
 
-export const study: JobCommand<StudyView> = {
+const study = createOperationCommand({
+  operation: 'startStudy',
   summary: 'Run many optimisations as one job.',
   notes: 'Exit status 1: an optimisation has no result. The results of all other optimisations are stored.',
   words: [
     {
       name: 'FILE',
       help: 'Request as JSON: runs, each with index_id, constraint_set_id and so on; - reads standard input.',
+      isBody: true,
     },
   ],
   flags: {
-    id: { type: 'string', value: 'ID', help: 'Id of the study. Default: the id in the file, or a generated id.' },
+    id: {
+      type: 'string',
+      value: 'ID',
+      member: 'study_id',
+      help: 'Id of the study. Default: the id in the file, or a generated id.',
+    },
     ...JOB_FLAGS,
   },
   examples: ['divisor study runs.json', 'divisor study runs.json --id aversions --csv'],
-  async submit(client, [file = ''], flags) {
-    const request = await readJsonFile<StudyRequest>(file);
-    const id = flags.text('id');
-    const body = id === undefined ? request : { ...request, study_id: id };
-    return { job: await client.call('startStudy', { query: readJobQuery(flags), body }) };
-  },
   show({ rows, runs, solved, refused }) {
     const listedRows = rows
       .slice(0, LISTED_ROWS_MAX)
@@ -375,7 +340,7 @@ export const study: JobCommand<StudyView> = {
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
   csv: ({ rows }) => ({ header: STUDY_HEADER, rows: rows.map(listStudyCells) }),
   exitStatus: ({ refused }) => (refused > 0 ? EXIT.jobFailed : EXIT.done),
-};
+});
 
 const STUDY_HEADER = [
   'position',
@@ -404,7 +369,7 @@ const listStudyCells = ({ position, index_id, constraint_set_id, run_id, figures
 /** Metrics of a row, in addition to the metric by which the variants are ranked. */
 const METRIC_COLUMNS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
 
-export const sweep: JobCommand<SweepView> = {
+const sweep: JobCommand<SweepView> = {
   summary: 'Run many variants of an index and rank them.',
   words: [{ name: 'FILE', help: 'Variants as JSON; - reads standard input.' }],
   notes: `FILE is a grid of values by JSON pointer; every combination is a variant:
@@ -552,3 +517,15 @@ function formatVerdict({ variants, refused, verdict: sentences = [] }: SweepView
   const lines = [`${variants} variants${refused === 0 ? '' : `, ${refused} refused`}`, ...sentences];
   return lines.map((line) => `  ${line}\n`).join('');
 }
+
+export const RUN_COMMANDS = {
+  backtest,
+  backtests,
+  rerun,
+  sweep,
+};
+
+export const OPTIMISATION_COMMANDS = {
+  optimise,
+  study,
+};

@@ -12,7 +12,7 @@ import { UsageError } from '../usage.js';
 import { type Grammar, hasWords, readCommandLine, readStandardInput } from './command-line.js';
 import { CONNECTION_HELP, EXIT, runWithService } from './connection.js';
 
-const FLAGS: Grammar['flags'] = {
+const FLAGS: Required<Grammar>['flags'] = {
   format: {
     type: 'string',
     value: 'FORMAT',
@@ -21,7 +21,7 @@ const FLAGS: Grammar['flags'] = {
   },
 };
 
-export const SQL_GRAMMAR: Grammar = {
+export const SQL_GRAMMAR: Required<Grammar> = {
   words: [{ name: 'QUERY', help: 'One SELECT statement; - reads it from standard input.' }],
   flags: FLAGS,
 };

@@ -12,7 +12,8 @@ import { isUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
 import { createAuthenticate } from '#http/middleware/authentication.js';
-import { createRemovals, type Handlers, type Removals } from '#http/handler.js';
+import { createRemovals, deriveHandlers, type Removals } from '#http/calls.js';
+import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
 import { createReceiptHandlers } from '#http/sources.js';
 import {
@@ -31,17 +32,9 @@ import {
   createGovernanceHandlers,
   createPublicationHandlers,
 } from '#http/routes/governance.js';
-import {
-  createCalendarHandlers,
-  createEventHandlers,
-  createIndexHandlers,
-  createPluginHandlers,
-  createStrategyHandlers,
-  createWatchlistHandlers,
-} from '#http/routes/indices.js';
+import { createEventHandlers, createIndexHandlers, createStrategyHandlers } from '#http/routes/indices.js';
 import { createJobHandlers } from '#http/routes/jobs.js';
 import {
-  createAccountBacktestHandlers,
   createBatchHandlers,
   createOptimiseHandlers,
   createRiskModelHandlers,
@@ -49,14 +42,12 @@ import {
 } from '#http/routes/optimise.js';
 import {
   createAnalyticsHandlers,
-  createDerivativeHandlers,
   createExportHandlers,
   createDifferenceHandlers,
   createReplayHandlers,
   createReportHandlers,
   createRerunHandlers,
   createRunDifferenceHandlers,
-  createRunHandlers,
   createRunViewHandlers,
   createSimulationHandlers,
   createSqlHandlers,
@@ -73,13 +64,7 @@ import {
   principalHandlers,
   textRoutes,
 } from '#http/routes/service.js';
-import {
-  createActionDeskHandlers,
-  createDataHandlers,
-  createDatasetHandlers,
-  createDataVersionHandlers,
-  createOverrideHandlers,
-} from '#http/routes/stores.js';
+import { createDataHandlers, createDatasetHandlers, createOverrideHandlers } from '#http/routes/stores.js';
 import { createVersionHandlers, type VersionedServices } from '#http/routes/versions.js';
 import { systemClock } from '#jobs/port/clock.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/port/job-kind.js';
@@ -220,6 +205,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
   };
   const personalDependencies = { ...core, engineVersion: core.version, workers: core.settings.workers };
   const batchDependencies = { ...personalDependencies, kind: kinds.batch };
+  const batchResults = createBatchResults(batchDependencies);
 
   const indices = createIndices(core);
   const strategies = createStrategies(core);
@@ -249,23 +235,34 @@ function composeIndices(core: JobComponents, removals: Removals) {
     computeSchedule,
     schedulesOn: createScheduleReader,
     listTemplateChecks: templates.listChecks,
+    called: {
+      calendarViews,
+      indices,
+      templates,
+      questions,
+      datapoints: createDatapointQuestions(core),
+      strategies,
+      plugins,
+      pluginPreviews: createPluginPreviews(core),
+      optimisations,
+      accountBacktests: createAccountBacktests({ ...personalDependencies, kind: kinds.account }),
+      batchResults,
+      riskModels,
+    },
     handlers: {
-      ...createCalendarHandlers(calendarViews),
       ...createEventHandlers(createEvents({ documents, calendars, computeSchedule, today: getToday }), getToday),
-      ...createIndexHandlers(indices, questions, createDatapointQuestions(core), templates, removals),
+      ...createIndexHandlers(indices, questions, removals),
       ...createStrategyHandlers(strategies, removals),
-      ...createPluginHandlers(plugins, createPluginPreviews(core), removals),
-      ...createOptimiseHandlers(optimisations, indices, removals),
+      ...createOptimiseHandlers(optimisations, indices),
       ...createStudyHandlers(createStudies({ ...personalDependencies, kind: kinds.study })),
-      ...createBatchHandlers(createBatches(batchDependencies), createBatchResults(batchDependencies)),
-      ...createAccountBacktestHandlers(createAccountBacktests({ ...personalDependencies, kind: kinds.account })),
+      ...createBatchHandlers(createBatches(batchDependencies), batchResults),
       ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };
 }
 
 /** Composes report templates and rendered reports. */
-function composeReports(core: JobComponents, removals: Removals) {
+function composeReports(core: JobComponents) {
   const renderJobKind = createRenderJob({
     ...core,
     documents: core.documentsOfJobs,
@@ -273,7 +270,7 @@ function composeReports(core: JobComponents, removals: Removals) {
     creator: `Divisor ${getBuildVersion()}`,
   });
   const reports = createReports({ ...core, kind: renderJobKind });
-  return { reports, kinds: { render: renderJobKind }, handlers: createReportHandlers(reports, removals) };
+  return { reports, kinds: { render: renderJobKind }, handlers: createReportHandlers(reports) };
 }
 
 /** Composes queries over runs and the served market. */
@@ -318,15 +315,22 @@ function composeRuns(
     exports,
     backtestResults: createBacktestResults(core.documents, texts),
     kinds,
+    called: {
+      analytics,
+      runViews,
+      derivatives,
+      reruns,
+      sweeps,
+      storedRuns: createStoredRuns({ ...core, maker }),
+      actionDesk: composeDesk(core, runViews),
+    },
     handlers: {
       ...createAnalyticsHandlers(analytics, createBacktestBatches(analytics)),
-      ...createRunHandlers(createStoredRuns({ ...core, maker })),
       ...createRunDifferenceHandlers(
         createRunDifferences({ ...core, kind: kinds.diff, engineVersion, estimatedBytes }),
       ),
       ...createRunViewHandlers(runViews),
       ...createExportHandlers(exports),
-      ...createDeskHandlers(core, runViews),
       ...composeSql(core, exports, resources).handlers,
       ...createReplayHandlers(replays),
       ...createSweepHandlers(sweeps),
@@ -335,7 +339,6 @@ function composeRuns(
         createOutsideDifferences({ ...core, kind: kinds.differences, engineVersion, estimatedBytes }),
       ),
       ...createSimulationHandlers(simulations),
-      ...createDerivativeHandlers(derivatives),
     },
   };
 }
@@ -356,10 +359,10 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
   };
 }
 
-/** Creates the handlers for the corporate actions desk. They read the effects of actions from views of runs. */
-function createDeskHandlers(core: JobComponents, views: RunViews) {
+/** Composes the corporate actions desk. It reads the effects of actions from views of runs. */
+function composeDesk(core: JobComponents, views: RunViews) {
   const effects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
-  return createActionDeskHandlers(createActionDesk({ ...core, effects }));
+  return createActionDesk({ ...core, effects });
 }
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
@@ -436,18 +439,17 @@ function composeHistory(core: Core) {
 }
 
 /** Composes the data stores. Their job handlers already exist. */
-function composeDatasets(core: Core, removals: Removals) {
+function composeDatasets(core: Core) {
   const watchlists = createWatchlists(core);
   const priceOverrides = createPriceOverriding(core);
   return {
     watchlists,
     kinds: core.jobKinds,
+    called: { datasets: core.datasets, dataVersions: core.dataVersions, data: core.data, priceOverrides, watchlists },
     handlers: {
-      ...createDatasetHandlers(core.datasets, removals),
+      ...createDatasetHandlers(core.datasets),
       ...createOverrideHandlers(priceOverrides),
-      ...createDataVersionHandlers(core.dataVersions),
       ...createDataHandlers(core.data),
-      ...createWatchlistHandlers(watchlists, removals),
     },
   };
 }
@@ -544,7 +546,7 @@ function composeOperations(core: Core, { stopping, startedAt, results, onCancell
 }
 
 /** Composes clients and the delivery of files to them. */
-function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core, removals: Removals) {
+function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core) {
   const { smtpUrl: url, smtpFrom: from } = settings;
   const mailServer = url === undefined || from === undefined ? undefined : { url, from };
   const destinations = createDeliveryDestinations({
@@ -560,7 +562,7 @@ function composeDelivery({ documents, secrets, artifacts, settings, callbacks }:
   const records = createDeliveryRecords(documents);
   const senders = createSenders({ destinations, post: callbacks.post, mailServer });
   const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
-  return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records, removals) };
+  return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records) };
 }
 
 function selectBucketService(settings: Settings): BucketService {
@@ -603,7 +605,7 @@ function composeGovernance(core: Core, { removals, indices, schedulesOn, endClos
     procedures,
     closures,
     handlers: {
-      ...createGovernanceHandlers({ overview: readOverview, statements, procedures, indices }, removals),
+      ...createGovernanceHandlers({ overview: readOverview, statements, procedures, indices }),
       ...createClosureHandlers(closures, removals),
     },
   };
@@ -646,7 +648,7 @@ function composeSchedules(core: Core, { role, removals, resources, keys, ...part
     findMarket: (index) => findIndexMarket(core, index),
   });
   const storedDays = createStoredDays({ documents, now, isShared });
-  const delivery = composeDelivery(core, removals);
+  const delivery = composeDelivery(core);
   const performers = createPerformers({
     ...core,
     ...delivery,
@@ -697,11 +699,20 @@ function composeSchedules(core: Core, { role, removals, resources, keys, ...part
     procedures: governance.procedures,
     closures: governance.closures,
     clients: delivery.clients,
+    called: {
+      publications: publication.publications,
+      procedures: governance.procedures,
+      closures: governance.closures,
+      clients: delivery.clients,
+      approvals: core.approvals,
+      schedules,
+      days,
+    },
     handlers: {
       ...publication.handlers,
       ...governance.handlers,
       ...delivery.handlers,
-      ...createScheduleHandlers(schedules, days, delivery.records, removals),
+      ...createScheduleHandlers(schedules, days, delivery.records),
       ...createApprovalHandlers(core.approvals),
     },
     /** Starts to run scheduled days. Must be called after jobs have started. */
@@ -973,10 +984,10 @@ async function composeOn(
   if (role !== 'worker') resources.push(await openKeySocket(home.path, keys));
 
   const history = composeHistory(core);
-  const datasets = composeDatasets(core, history.removals);
+  const datasets = composeDatasets(core);
   const indices = composeIndices(core, history.removals);
   const runs = composeRuns(core, { ...indices, resources });
-  const reports = composeReports(core, history.removals);
+  const reports = composeReports(core);
   const accountability = await composeAccountability(core, keys, resources);
   const operations = composeOperations(core, {
     onCancelled: accountability.notes.cancelled,
@@ -990,7 +1001,9 @@ async function composeOn(
 
   // If a kind of job or a route has no handler, the code does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };
+  const called = { ...datasets.called, ...indices.called, ...runs.called, reports: reports.reports, ...plans.called };
   const handlers: Handlers<typeof API> = {
+    ...deriveHandlers(API, called, history.removals),
     ...operations.handlers,
     ...accountability.handlers,
     ...datasets.handlers,

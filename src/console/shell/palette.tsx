@@ -2,6 +2,7 @@ import './palette.css';
 import { type MutableRef, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { DataStore, IdentifierSearch, JobStatus } from '#clients/typescript/divisor.js';
 import { Badge } from '../components/feedback.js';
+import { RUN_TABS } from '../pages/index/run-tabs.js';
 import { activateStore, runIndex } from '../state/actions.js';
 import { chooseTheme, THEMES } from '../state/appearance.js';
 import { copyText } from '../state/files.js';
@@ -25,7 +26,7 @@ import {
 } from '../words/addresses.js';
 import { formatMoment } from '../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId } from '../words/jobs.js';
-import { findTargets, INDEX_PARTS, listComparisons, STORE_PARTS, type Target } from '../words/search.js';
+import { findTargets, listComparisons, STORE_PARTS, type Target } from '../words/search.js';
 import { STEPS } from './tour-steps.js';
 
 interface KnownSubjects {
@@ -190,7 +191,7 @@ function listPartTargets({ indices, strategies, stores }: Subjects): readonly Ta
     ...calendars.map((code) =>
       createPageTarget(formatClosuresAddress(code), `Closures of ${code}`, 'calendar holidays half days'),
     ),
-    ...[...indices, ...strategies].flatMap(createPartTargets(INDEX_PARTS, formatIndexAddress)),
+    ...[...indices, ...strategies].flatMap(createPartTargets(RUN_TABS, formatIndexAddress)),
     ...stores.flatMap(createPartTargets(STORE_PARTS, storeAddress)),
     ...indices.map(({ id, name }) =>
       createPageTarget(formatGovernanceAddress('statements', id), `Statement of ${id}`, `benchmark ${name}`),

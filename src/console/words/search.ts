@@ -1,24 +1,6 @@
 import { formatCompareAddress } from './addresses.js';
 
-/** Tabs of pages, in order. The first tab is open at first. */
-
-export const INDEX_PARTS = [
-  { id: 'performance', text: 'Performance' },
-  { id: 'constituents', text: 'Constituents' },
-  { id: 'weights', text: 'Weights' },
-  { id: 'attribution', text: 'Attribution' },
-  { id: 'risk', text: 'Risk' },
-  { id: 'limits', text: 'Limits' },
-  { id: 'scenarios', text: 'Scenarios' },
-  { id: 'rebalances', text: 'Rebalances' },
-  { id: 'actions', text: 'Actions' },
-  { id: 'methodology', text: 'Methodology' },
-  { id: 'publication', text: 'Publication' },
-  { id: 'versions', text: 'Versions' },
-  { id: 'runs', text: 'Runs' },
-  { id: 'outside', text: 'Compare with a published level' },
-] as const;
-
+/** Tabs of the page of a store, in order. The first tab is open at first. */
 export const STORE_PARTS = [
   { id: 'overview', text: 'Overview' },
   { id: 'doubts', text: 'Warnings' },

@@ -638,6 +638,7 @@ export const analyticsRoutes = defineRoutes({
   listBacktests: {
     method: 'GET',
     path: '/analytics/backtests',
+    call: 'analytics.list',
     scope: 'read',
     tag,
     summary: 'Lists stored records by id.',
@@ -681,6 +682,7 @@ export const analyticsRoutes = defineRoutes({
   deleteRecord: {
     method: 'DELETE',
     path: '/analytics/{index_id}/record',
+    call: 'analytics.remove',
     scope: 'write',
     tag,
     summary: 'Deletes the stored run.',

@@ -804,6 +804,7 @@ export const runViewRoutes = defineRoutes({
   listSummaries: {
     ...commonRoute,
     path: '/analytics/summaries',
+    call: 'runViews.summaries',
     summary: 'Returns level, returns, volatility and rebalances of every stored run, one row per run.',
     description: 'A run that is no longer readable is omitted and counted in `skipped`.',
     query: listingQuery,

@@ -40,6 +40,7 @@ export const indexRoutes = defineRoutes({
   listIndices: {
     method: 'GET',
     path: '/indices',
+    call: 'indices.list',
     scope: 'read',
     tag: 'indices',
     summary: 'Lists the stored index definitions.',
@@ -50,6 +51,7 @@ export const indexRoutes = defineRoutes({
   createIndex: {
     method: 'POST',
     path: '/indices',
+    call: 'indices.create',
     scope: 'write',
     tag: 'indices',
     summary: 'Stores a new index definition.',
@@ -62,6 +64,7 @@ export const indexRoutes = defineRoutes({
   listRuleTypes: {
     method: 'GET',
     path: '/indices/rule-types',
+    call: 'indices.ruleTypes',
     scope: 'read',
     tag: 'indices',
     summary: 'Lists every selection and weighting class with its parameters, and all other fields of a definition.',
@@ -72,6 +75,7 @@ export const indexRoutes = defineRoutes({
   listOverlayTypes: {
     method: 'GET',
     path: '/indices/overlay-types',
+    call: 'indices.overlayTypes',
     scope: 'read',
     tag: 'indices',
     summary: 'Lists every type of overlay with its formula, the source of the formula, and its parameters.',
@@ -81,6 +85,7 @@ export const indexRoutes = defineRoutes({
   listMethodologyTemplates: {
     method: 'GET',
     path: '/indices/templates',
+    call: 'templates.list',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -92,6 +97,7 @@ export const indexRoutes = defineRoutes({
   getMethodologyTemplate: {
     method: 'GET',
     path: '/indices/templates/{methodology_id}',
+    call: 'templates.get',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -105,6 +111,7 @@ export const indexRoutes = defineRoutes({
   getMethodologyTemplateLevel: {
     method: 'GET',
     path: '/indices/templates/{methodology_id}/level',
+    call: 'templates.level',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -118,6 +125,7 @@ export const indexRoutes = defineRoutes({
   validateIndex: {
     method: 'POST',
     path: '/indices/validate',
+    call: 'indices.validate',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -130,6 +138,7 @@ export const indexRoutes = defineRoutes({
   evaluateDatapoint: {
     method: 'POST',
     path: '/indices/datapoints/evaluate',
+    call: 'datapoints.evaluate',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -146,6 +155,7 @@ export const indexRoutes = defineRoutes({
   previewDocument: {
     method: 'POST',
     path: '/indices/preview',
+    call: 'questions.previewDocument',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -157,6 +167,7 @@ export const indexRoutes = defineRoutes({
   sketchLevel: {
     method: 'POST',
     path: '/indices/level',
+    call: 'questions.sketchLevel',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -183,6 +194,7 @@ export const indexRoutes = defineRoutes({
   whatIf: {
     method: 'POST',
     path: '/indices/whatif',
+    call: 'questions.whatIf',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',
@@ -215,6 +227,7 @@ export const indexRoutes = defineRoutes({
   putIndex: {
     method: 'PUT',
     path: '/indices/{index_id}',
+    call: 'indices.replace',
     scope: 'write',
     tag: 'indices',
     summary: 'Stores or replaces a definition.',
@@ -272,6 +285,7 @@ export const indexRoutes = defineRoutes({
   getMethodology: {
     method: 'GET',
     path: '/indices/{index_id}/methodology',
+    call: 'questions.methodology',
     scope: 'read',
     tag: 'indices',
     summary: 'Returns the definition in numbered English sentences.',

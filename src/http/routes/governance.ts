@@ -14,7 +14,8 @@ import type { Publications } from '#services/publication/publications.js';
 import type { Approvals } from '#services/shared/approvals.js';
 import { formatStatement } from '#views/statement-text.js';
 import { toDocumentReply } from '../answers.js';
-import type { Handlers, Principal, Removals } from '../handler.js';
+import type { OwnHandlers, Removals } from '../calls.js';
+import type { Principal } from '../handler.js';
 
 /** Log entries in batches. */
 type Batches = AsyncGenerator<readonly object[]>;
@@ -63,14 +64,13 @@ function createTextStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8A
   });
 }
 
-export function createApprovalHandlers(approvals: Approvals): Handlers<typeof approvalRoutes> {
+export function createApprovalHandlers(approvals: Approvals): OwnHandlers<typeof approvalRoutes> {
   const rules = Object.entries(approvals.rules).map(([action, rule]) => ({
     action: action as ApprovalAction, // Object.entries returns plain strings.
     ...rule,
   }));
   return {
     listApprovals: async ({ query }) => ({ json: { rules, approvals: await approvals.list(query) } }),
-    getApproval: async ({ params }) => ({ json: await approvals.get(params.approval_id) }),
     async decideApproval({ params, body, principal, authorship }) {
       await approvals.get(params.approval_id);
       const { decision, comment } = body();
@@ -89,7 +89,7 @@ function listNames({ keyId, name, isSubject }: Principal): string[] {
   return names.filter((each) => each !== null);
 }
 
-export function createAuditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
+export function createAuditHandlers(audit: Audit): OwnHandlers<typeof auditRoutes> {
   return {
     async getAudit({ query, media }) {
       const { head, batches, seals, keys, left, isWhole } = await audit.read(query);
@@ -109,10 +109,9 @@ async function* addSeals(batches: AuditReading['batches'], seals: AuditReading['
   yield seals.map((seal) => ({ seal }));
 }
 
-export function createClosureHandlers(closures: Closures, removals: Removals): Handlers<typeof closureRoutes> {
+export function createClosureHandlers(closures: Closures, removals: Removals): OwnHandlers<typeof closureRoutes> {
   return {
     listClosures: async () => ({ json: { calendars: await closures.list() } }),
-    getClosures: async ({ params }) => toDocumentReply(await closures.get(params.calendar_code)),
     async putClosures({ params, body, precondition, authorship }) {
       const { dry_run: isDry, ...document } = body();
       const code = params.calendar_code;
@@ -138,10 +137,12 @@ interface GovernanceServices {
   readonly indices: Pick<Indices, 'get'>;
 }
 
-export function createGovernanceHandlers(
-  { overview, statements, procedures, indices }: GovernanceServices,
-  removals: Removals,
-): Handlers<typeof governanceRoutes> {
+export function createGovernanceHandlers({
+  overview,
+  statements,
+  procedures,
+  indices,
+}: GovernanceServices): OwnHandlers<typeof governanceRoutes> {
   return {
     getGovernance: async () => ({ json: await overview() }),
     async getStatement({ params, media, signal }) {
@@ -158,18 +159,13 @@ export function createGovernanceHandlers(
       const { items, ...skipped } = await procedures.page(query);
       return { json: { procedures: items, ...skipped } };
     },
-    getProcedure: async ({ params }) => toDocumentReply(await procedures.get(params.procedure_id)),
-    putProcedure: async ({ params, body, precondition, authorship }) =>
-      toDocumentReply(await procedures.put(params.procedure_id, body(), precondition(), authorship())),
-    deleteProcedure: (request) =>
-      removals.run(request, { kind: 'procedure', id: request.params.procedure_id }, procedures.remove),
   };
 }
 
 export function createPublicationHandlers(
   publications: Publications,
   bundles: Bundles,
-): Handlers<typeof publicationRoutes> {
+): OwnHandlers<typeof publicationRoutes> {
   return {
     publishIndex: async ({ params, body, authorship, signal }) => ({
       json: await publications.publish(params.index_id, body, { by: authorship(), signal }),
@@ -187,7 +183,6 @@ export function createPublicationHandlers(
     listPublishedErrors: async ({ params, query }) => ({
       json: { errors: await publications.errors(params.index_id, query.limit) },
     }),
-    getPublishedKeys: async ({ params }) => ({ json: await publications.keys(params.index_id) }),
     rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
   };
 }

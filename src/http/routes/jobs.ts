@@ -2,7 +2,8 @@ import type { jobRoutes } from '#contract/job-routes.js';
 import type { AnyJobEvent, JobKindsService, JobsService, JobView } from '#services/shared/jobs.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { frameStream } from '#services/shared/stamped-json.js';
-import type { Handlers, Reply } from '../handler.js';
+import type { OwnHandlers } from '../calls.js';
+import type { Reply } from '../handler.js';
 
 /**
  * Interval in ms between comments on a stream without events. Most proxies close a stream after 60 s without data. At
@@ -10,7 +11,7 @@ import type { Handlers, Reply } from '../handler.js';
  */
 const COMMENT_EVERY_MS = 15_000;
 
-export function createJobHandlers(jobs: JobsService, kinds: JobKindsService): Handlers<typeof jobRoutes> {
+export function createJobHandlers(jobs: JobsService, kinds: JobKindsService): OwnHandlers<typeof jobRoutes> {
   return {
     listJobs: async ({ query: { kind, status, limit, before } }) => ({
       json: await jobs.list({ kinds: kind, statuses: status, limit, before }),

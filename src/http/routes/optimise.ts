@@ -1,4 +1,4 @@
-import type { accountBacktestRoutes, batchRoutes } from '#contract/batches.js';
+import type { batchRoutes } from '#contract/batches.js';
 import type { optimiseRoutes } from '#contract/optimise.js';
 import type { riskModelImportRoutes, riskModelRoutes } from '#contract/risk-models.js';
 import type { studyRoutes } from '#contract/studies.js';
@@ -8,23 +8,17 @@ import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { createAccountTemplate } from '#domain/personal/account-table.js';
 import { ImportTerms, MODEL_FILES } from '#domain/risk/model-terms.js';
 import type { Indices } from '#services/indices/indices.js';
-import type { AccountBacktests, Batches, BatchResults } from '#services/optimise/batches.js';
+import type { Batches, BatchResults } from '#services/optimise/batches.js';
 import type { Optimise } from '#services/optimise/optimisations.js';
 import type { Studies } from '#services/optimise/studies.js';
 import type { ImportedModelBody, RiskModelImports } from '#services/risk/estimation.js';
 import type { RiskModels } from '#services/risk/models.js';
 import { ARROW_TYPE } from '#views/formats/text.js';
 import { toDocumentReply, toJobReply } from '../answers.js';
-import { getContentType, type Handlers, parseExportFormat, type Removals, type RouteRequest } from '../handler.js';
+import type { OwnHandlers } from '../calls.js';
+import { getContentType, parseExportFormat, type RouteRequest } from '../handler.js';
 
-export function createAccountBacktestHandlers(backtests: AccountBacktests): Handlers<typeof accountBacktestRoutes> {
-  return {
-    backtestAccount: async ({ params, body, origin }) =>
-      toJobReply(await backtests.start(params.index_id, body(), origin)),
-  };
-}
-
-export function createBatchHandlers(batches: Batches, results: BatchResults): Handlers<typeof batchRoutes> {
+export function createBatchHandlers(batches: Batches, results: BatchResults): OwnHandlers<typeof batchRoutes> {
   return {
     listBatches: async ({ query }) => ({ json: { batches: await results.list(query.limit) } }),
     async startBatch({ body, lines, upload, query, origin }) {
@@ -50,34 +44,18 @@ export function createBatchHandlers(batches: Batches, results: BatchResults): Ha
       type: 'text/csv; charset=utf-8',
       headers: { 'Content-Disposition': 'attachment; filename="accounts.csv"' },
     }),
-    getBatchCommon: async ({ params }) => ({ bytes: await results.common(params.batch_id) }),
   };
 }
 
 export function createOptimiseHandlers(
   optimise: Optimise,
   indices: Pick<Indices, 'derive'>,
-  removals: Removals,
-): Handlers<typeof optimiseRoutes> {
+): OwnHandlers<typeof optimiseRoutes> {
   return {
-    listConstraintSets: async ({ query }) => ({ json: await optimise.listSets(query) }),
-    createConstraintSet: async ({ body, authorship }) =>
-      toDocumentReply(await optimise.createSet(body(), authorship())),
-    validateConstraintSet: ({ body }) => ({ json: optimise.validateSet(body()) }),
     async getConstraintSet({ params }) {
       const { set, etag } = await optimise.getSet(params.constraint_set_id);
       return { json: set, etag };
     },
-    async putConstraintSet({ params, body, precondition, authorship }) {
-      const id = params.constraint_set_id;
-      return toDocumentReply(await optimise.replaceSet(id, body(), precondition(), authorship()));
-    },
-    deleteConstraintSet: (request) =>
-      removals.run(request, { kind: 'constraint-set', id: request.params.constraint_set_id }, optimise.removeSet),
-    listConstraintTypes: () => ({ json: optimise.types() }),
-    listObjectiveTypes: () => ({ json: optimise.objectiveTypes() }),
-    startOptimisation: async ({ body, origin }) => toJobReply(await optimise.start(body(), origin)),
-    previewOptimisation: async ({ body, signal }) => ({ bytes: await optimise.preview(body(), signal) }),
     async getOptimisation({ params }) {
       const { length, etag, open } = await optimise.result(params.run_id);
       return { stream: await open(), length, etag };
@@ -90,9 +68,8 @@ export function createOptimiseHandlers(
 export function createRiskModelHandlers(
   riskModels: RiskModels,
   imports: RiskModelImports,
-): Handlers<typeof riskModelRoutes & typeof riskModelImportRoutes> {
+): OwnHandlers<typeof riskModelRoutes & typeof riskModelImportRoutes> {
   return {
-    listRiskModels: async ({ query }) => ({ json: await riskModels.list(query) }),
     async getRiskModel({ params, query, media, signal }) {
       const model = await riskModels.get(params.model_id, query.date);
       if (media !== ARROW_TYPE) return { stream: model.json(signal), etag: model.etag };
@@ -109,14 +86,6 @@ export function createRiskModelHandlers(
         by: request.authorship(),
       }),
     }),
-    estimateRiskModel: async ({ params, body, origin }) =>
-      toJobReply(await riskModels.estimate(params.model_id, body(), origin)),
-    validateRiskModel: async ({ params, body, origin }) =>
-      toJobReply(await riskModels.validate(params.model_id, body(), origin)),
-    deleteRiskModel: async ({ params, precondition, authorship }) => {
-      await riskModels.remove(params.model_id, precondition(), authorship());
-      return {};
-    },
   };
 }
 
@@ -144,7 +113,7 @@ function parseImport({
   throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }
 
-export function createStudyHandlers(studies: Studies): Handlers<typeof studyRoutes> {
+export function createStudyHandlers(studies: Studies): OwnHandlers<typeof studyRoutes> {
   return {
     getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
     startStudy: async ({ body, lines, origin }) => toJobReply(await studies.start(body(), lines(), origin)),

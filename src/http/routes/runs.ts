@@ -2,10 +2,9 @@ import type { analyticsRoutes } from '#contract/analytics/analytics.js';
 import type { ViewRoute, ViewRoutes } from '#contract/analytics/run-views.js';
 import { API } from '#contract/api.js';
 import type { differenceRoutes } from '#contract/differences.js';
-import type { derivativeRoutes } from '#contract/derivatives.js';
 import type { reportRoutes } from '#contract/reports.js';
 import type { Route } from '#contract/route.js';
-import type { exportRoutes, replayRoutes, rerunRoutes, runDifferenceRoutes, runRoutes } from '#contract/runs.js';
+import type { exportRoutes, replayRoutes, rerunRoutes, runDifferenceRoutes } from '#contract/runs.js';
 import type { simulationRoutes } from '#contract/simulations.js';
 import type { sqlRoutes } from '#contract/sql.js';
 import type { sweepRoutes } from '#contract/sweeps.js';
@@ -14,24 +13,22 @@ import { refuseWithFindings } from '#domain/base/refusals.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/outputs/export-table.js';
 import type { Reports, StoredTemplate } from '#services/reports/reports.js';
 import type { Analytics, BacktestBatches, Reruns } from '#services/runs/backtests.js';
-import type { Derivatives } from '#services/runs/derivatives.js';
 import type { OutsideDifferences, Replays, RunDifferences } from '#services/runs/differences.js';
 import type { Exports } from '#services/runs/exports.js';
 import type { Simulations } from '#services/runs/simulations.js';
 import type { Sql } from '#services/runs/sql.js';
-import type { StoredRunsService } from '#services/runs/stored-runs.js';
 import type { Sweeps } from '#services/runs/sweeps.js';
 import type { RunViews } from '#services/runs/views.js';
 import type { StoredBytes } from '#services/shared/stamped-json.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
-import { namesEtag, toDocumentReply, toJobReply } from '../answers.js';
+import { namesEtag, toJobReply } from '../answers.js';
+import type { OwnHandlers } from '../calls.js';
 import {
   getContentType,
   type Handler,
   type Handlers,
   parseExportFormat,
   readRunParameters,
-  type Removals,
   type Reply,
   type RunParameters,
 } from '../handler.js';
@@ -40,7 +37,7 @@ import { HASH_MEMBER, hashResult, shortenHash } from '../sources.js';
 /** Routes that are not views of one run. */
 type OtherRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
 
-export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestBatches): Handlers<OtherRoutes> {
+export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestBatches): OwnHandlers<OtherRoutes> {
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
@@ -58,7 +55,6 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
       const { ids, if_stale: isIfStale, as_known_on: asKnownOn, ...request } = body();
       return { json: await batches.start({ ids, request, asKnownOn, isIfStale }, origin) };
     },
-    listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
     async compareRuns({ query, media, signal }) {
       const isCsv = media === CSV_TYPE;
       const { bytes, runs } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
@@ -74,10 +70,6 @@ export function createAnalyticsHandlers(analytics: Analytics, batches: BacktestB
       if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag };
       return { ...(await readStoredReply(await read())), pins: { run_id: runId } };
     },
-    deleteRecord: async ({ params, precondition, authorship }) => {
-      await analytics.remove(params.index_id, precondition(), authorship());
-      return {};
-    },
     async getOverview(request) {
       const { bytes, etag, runId } = await analytics.overview(readRunParameters(request), request.signal);
       return { bytes, etag, pins: { run_id: runId } };
@@ -92,16 +84,7 @@ async function readStoredReply({ length, etag, open }: StoredBytes): Promise<Rep
   return { stream: await open(), length, etag };
 }
 
-export function createDerivativeHandlers(derivatives: Derivatives): Handlers<typeof derivativeRoutes> {
-  return {
-    priceFutures: async (request) => ({ json: await derivatives.priceFutures(request.body()) }),
-    priceTrs: async (request) => ({ json: await derivatives.priceTrs(request.body()) }),
-    getRoll: async ({ params, query }) => ({ json: await derivatives.roll(params.index_id, query) }),
-    getTermStructure: async ({ params, query }) => ({ json: await derivatives.termStructure(params.index_id, query) }),
-  };
-}
-
-export function createExportHandlers(exports: Exports): Handlers<typeof exportRoutes> {
+export function createExportHandlers(exports: Exports): OwnHandlers<typeof exportRoutes> {
   return {
     async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
       const format = parseExportFormat(media);
@@ -127,7 +110,7 @@ function listParts(staleState: StaleState): string[] {
   return (['definition', 'data', 'engine'] as const).filter((part) => staleState[part]);
 }
 
-export function createReplayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
+export function createReplayHandlers(replays: Replays): OwnHandlers<typeof replayRoutes> {
   return {
     async replayRun({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
@@ -138,10 +121,8 @@ export function createReplayHandlers(replays: Replays): Handlers<typeof replayRo
   };
 }
 
-export function createReportHandlers(reports: Reports, removals: Removals): Handlers<typeof reportRoutes> {
+export function createReportHandlers(reports: Reports): OwnHandlers<typeof reportRoutes> {
   return {
-    renderReport: async ({ body, origin }) => toJobReply(await reports.render(body(), origin)),
-    listRenders: async ({ query }) => ({ json: await reports.listRenders(query) }),
     async getRender({ params }) {
       const { fileName, length, etag, open } = await reports.getRender(params.render_id);
       return {
@@ -152,16 +133,7 @@ export function createReportHandlers(reports: Reports, removals: Removals): Hand
         headers: { 'Content-Disposition': `inline; filename="${fileName}"` },
       };
     },
-    deleteRender: async ({ params, precondition, authorship }) => {
-      await reports.removeRender(params.render_id, precondition(), authorship());
-      return {};
-    },
-    listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),
     getTemplate: async ({ params }) => toTemplateReply(await reports.getTemplate(params.template_id)),
-    putTemplate: async ({ params, body, precondition, authorship }) =>
-      toDocumentReply(await reports.putTemplate(params.template_id, body(), precondition(), authorship())),
-    deleteTemplate: (request) =>
-      removals.run(request, { kind: 'template', id: request.params.template_id }, reports.removeTemplate),
   };
 }
 
@@ -169,24 +141,18 @@ function toTemplateReply({ template, etag }: StoredTemplate): Reply {
   return { json: template, ...(etag === undefined ? {} : { etag }) };
 }
 
-export function createRerunHandlers(reruns: Reruns): Handlers<typeof rerunRoutes> {
+export function createRerunHandlers(reruns: Reruns): OwnHandlers<typeof rerunRoutes> {
   return {
     getRerunRows: async ({ params, query }) => ({ bytes: await reruns.rows(params.rerun_id, query.block) }),
-    startRerun: async ({ body, origin }) => toJobReply(await reruns.start(body(), origin)),
   };
 }
 
-type Summaries = Pick<typeof API, 'listSummaries'>;
-
 /** Creates a handler for every route that is a view of a stored run. */
-export function createRunViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API> & Summaries> {
+export function createRunViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API>> {
   const handlers: Record<string, Handler<ViewRoute>> = {};
   for (const [id, route] of Object.entries<Route>(API))
     if (isView(route)) handlers[id] = createViewHandler(route, views);
-  return {
-    ...(handlers as unknown as Handlers<ViewRoutes<typeof API>>), // the loop adds a handler for each view route
-    listSummaries: async ({ query, signal }) => ({ json: await views.summaries(query, signal) }),
-  };
+  return handlers as unknown as Handlers<ViewRoutes<typeof API>>; // the loop adds a handler for each view route
 }
 
 const isView = (route: Route): route is ViewRoute => route.view !== undefined;
@@ -219,20 +185,14 @@ function assertFile(table: string | undefined, format: ExportFormat, media: read
   ]);
 }
 
-export function createRunHandlers(runs: StoredRunsService): Handlers<typeof runRoutes> {
-  return {
-    listRuns: async ({ params, query, signal }) => ({ json: await runs.list(params.index_id, query, signal) }),
-  };
-}
-
-export function createRunDifferenceHandlers(differences: RunDifferences): Handlers<typeof runDifferenceRoutes> {
+export function createRunDifferenceHandlers(differences: RunDifferences): OwnHandlers<typeof runDifferenceRoutes> {
   return {
     diffRuns: async ({ params, body, origin }) =>
       toJobReply(await differences.difference(params.index_id, body, origin)),
   };
 }
 
-export function createDifferenceHandlers(differences: OutsideDifferences): Handlers<typeof differenceRoutes> {
+export function createDifferenceHandlers(differences: OutsideDifferences): OwnHandlers<typeof differenceRoutes> {
   return {
     async explainDifference({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
@@ -242,7 +202,7 @@ export function createDifferenceHandlers(differences: OutsideDifferences): Handl
   };
 }
 
-export function createSimulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
+export function createSimulationHandlers(simulations: Simulations): OwnHandlers<typeof simulationRoutes> {
   return {
     async simulateIndex({ params, query, body, origin }) {
       const run = readRunParameters({ params, query });
@@ -252,7 +212,7 @@ export function createSimulationHandlers(simulations: Simulations): Handlers<typ
   };
 }
 
-export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
+export function createSqlHandlers(sql: Sql): OwnHandlers<typeof sqlRoutes> {
   return {
     async runSql({ body, media, principal, signal }) {
       const { query, format: namedFormat } = body();
@@ -270,9 +230,8 @@ export function createSqlHandlers(sql: Sql): Handlers<typeof sqlRoutes> {
   };
 }
 
-export function createSweepHandlers(sweeps: Sweeps): Handlers<typeof sweepRoutes> {
+export function createSweepHandlers(sweeps: Sweeps): OwnHandlers<typeof sweepRoutes> {
   return {
     getSweepRows: async ({ params, query }) => ({ bytes: await sweeps.rows(params.sweep_id, query.block) }),
-    startSweep: async ({ body, origin }) => toJobReply(await sweeps.start(body(), origin)),
   };
 }

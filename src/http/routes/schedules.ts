@@ -7,13 +7,13 @@ import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Clients } from '#services/delivery/clients.js';
 import type { DeliveryRecords } from '#services/delivery/deliveries.js';
 import { toDocumentReply } from '../answers.js';
-import type { Handlers, Principal, Removals } from '../handler.js';
+import type { OwnHandlers } from '../calls.js';
+import type { Principal } from '../handler.js';
 
 export function createClientHandlers(
   clients: Clients,
   records: Pick<DeliveryRecords, 'list' | 'latest'>,
-  removals: Removals,
-): Handlers<typeof clientRoutes> {
+): OwnHandlers<typeof clientRoutes> {
   return {
     async listClients({ query }) {
       const { items, ...skipped } = await clients.page(query);
@@ -22,10 +22,6 @@ export function createClientHandlers(
       );
       return { json: { clients: listedClients, ...skipped } };
     },
-    getClient: async ({ params }) => toDocumentReply(await clients.get(params.client_id)),
-    putClient: async ({ params, body, precondition, authorship }) =>
-      toDocumentReply(await clients.put(params.client_id, body(), precondition(), authorship())),
-    deleteClient: (request) => removals.run(request, { kind: 'client', id: request.params.client_id }, clients.remove),
     async listDeliveries({ params, query }) {
       await clients.get(params.client_id);
       return { json: { deliveries: await records.list(params.client_id, query) } };
@@ -37,8 +33,7 @@ export function createScheduleHandlers(
   schedules: Schedules,
   days: Days,
   records: Pick<DeliveryRecords, 'get'>,
-  removals: Removals,
-): Handlers<typeof scheduleRoutes> {
+): OwnHandlers<typeof scheduleRoutes> {
   return {
     async listSchedules({ query }) {
       const { items, ...skipped } = await schedules.page(query);
@@ -48,15 +43,11 @@ export function createScheduleHandlers(
       );
       return { json: { schedules: listedSchedules, ...skipped } };
     },
-    getSchedulePlan: async ({ params }) => toDocumentReply(await schedules.get(params.schedule_id)),
     async putSchedule({ params, body, precondition, authorship, principal }) {
       const plan = body();
       assertMaySchedule(principal, plan);
       return toDocumentReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
     },
-    deleteSchedule: (request) =>
-      removals.run(request, { kind: 'schedule', id: request.params.schedule_id }, schedules.remove),
-    listScheduleDays: async ({ params, query }) => ({ json: await days.list(params.schedule_id, query) }),
     getScheduleDay: async ({ params, query, signal }) => ({
       json: await days.get(params.schedule_id, params.date, { waitSeconds: query.wait, signal }),
     }),
@@ -77,17 +68,8 @@ export function createScheduleHandlers(
       const result = await Promise.all(clientIds.map((clientId) => records.get({ clientId, scheduleId, date })));
       return { json: { deliveries: result.flatMap((record) => record ?? []) } };
     },
-    runScheduleDay: async ({ params, body, authorship }) => ({
-      json: await days.run(params.schedule_id, params.date, body(), authorship()),
-    }),
     skipScheduleDay: async ({ params, body, authorship }) => ({
       json: await days.skip(params.schedule_id, params.date, body().reason, authorship()),
-    }),
-    waiveScheduleCheck: async ({ params, body, authorship }) => ({
-      json: await days.waive(params.schedule_id, params.date, body(), authorship()),
-    }),
-    backfillSchedule: async ({ params, body, authorship }) => ({
-      json: await days.backfill(params.schedule_id, body(), authorship()),
     }),
     listJudgements: async ({ params, query }) => ({
       json: { judgements: await days.judgements(params.schedule_id, query) },

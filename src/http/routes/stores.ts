@@ -1,40 +1,21 @@
-import type { actionDeskRoutes } from '#contract/action-desk.js';
 import type { BatchReferenceResponse, dataRoutes } from '#contract/data.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
-import type { dataVersionRoutes, overrideRoutes, storeRoutes } from '#contract/stores.js';
+import type { overrideRoutes, storeRoutes } from '#contract/stores.js';
 import { parseJson } from '#domain/base/json.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { ImportHeader, TABLE_FORMATS } from '#domain/definition/datasets.js';
 import type { Requester } from '#services/shared/gate.js';
-import type { ActionDesk } from '#services/stores/action-desk.js';
-import type { DataVersions } from '#services/stores/data-versions.js';
 import type { Data } from '#services/stores/data.js';
 import type { ImportedBody } from '#services/stores/imports.js';
 import type { PriceOverriding } from '#services/stores/price-overrides.js';
 import type { Datasets } from '#services/stores/stores.js';
 import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE, formatCsvTable } from '#views/formats/text.js';
 import { toDocumentReply } from '../answers.js';
-import type { Handlers, Removals, Reply, RouteRequest } from '../handler.js';
+import type { OwnHandlers } from '../calls.js';
+import type { Reply, RouteRequest } from '../handler.js';
 
-export const createActionDeskHandlers = (desk: ActionDesk): Handlers<typeof actionDeskRoutes> => ({
-  listActions: async ({ query, signal }) => ({ json: await desk.list(query, signal) }),
-  getAction: async ({ params, signal }) => ({ json: await desk.get(params.action_id, signal) }),
-  decideAction: async ({ params, body, authorship, signal }) => ({
-    json: await desk.decide(params.action_id, body(), authorship(), signal),
-  }),
-});
-
-export function createDataVersionHandlers(versions: DataVersions): Handlers<typeof dataVersionRoutes> {
-  return {
-    listDataVersions: async ({ params, query }) => ({ json: await versions.list(params.store_id, query) }),
-    diffDataVersions: async ({ params, query, signal }) => ({
-      bytes: await versions.difference(params.store_id, query, signal),
-    }),
-  };
-}
-
-export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
+export function createDataHandlers(data: Data): OwnHandlers<typeof dataRoutes> {
   /** Reads from the version of the data that is current now, even if the data changes meanwhile. */
   async function readPinned<Q extends { readonly as_known_on?: string | undefined }>(
     query: Q,
@@ -61,12 +42,6 @@ export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
       }),
     getCorporateActions: ({ params, query }) =>
       readPinned(query, async (pinnedQuery) => ({ json: await data.corporateActions(params.identifier, pinnedQuery) })),
-    getCoverage: async () => ({ json: await data.coverage() }),
-    getCoverageHistory: async ({ signal }) => ({ bytes: await data.coverageHistory(signal) }),
-    getDataSource: () => ({ json: data.source() }),
-    listFields: () => ({ json: data.fields() }),
-    listSeries: ({ query }) => ({ json: data.series(query) }),
-    searchIdentifiers: ({ query }) => ({ json: data.search(query) }),
   };
 }
 
@@ -88,26 +63,22 @@ function toCell(value: unknown): string | number | boolean | null {
   return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // other values do not occur in JSON
 }
 
-export const createOverrideHandlers = (priceOverrides: PriceOverriding): Handlers<typeof overrideRoutes> => ({
-  listPriceOverrides: async ({ params }) => ({ json: await priceOverrides.list(params.store_id) }),
+export const createOverrideHandlers = (priceOverrides: PriceOverriding): OwnHandlers<typeof overrideRoutes> => ({
   overridePrice: async ({ params, body, authorship, origin }) => ({
     json: await priceOverrides.override(params.store_id, body(), { by: authorship(), origin }),
   }),
 });
 
-export function createDatasetHandlers(datasets: Datasets, removals: Removals): Handlers<typeof storeRoutes> {
+export function createDatasetHandlers(datasets: Datasets): OwnHandlers<typeof storeRoutes> {
   return {
-    listStores: async ({ query }) => ({ json: await datasets.list(query) }),
     createStore: async (request) => ({
       json: await datasets.create(request.body(), createRequester(request), request.authorship()),
     }),
-    getStore: async ({ params }) => toDocumentReply(await datasets.get(params.store_id)),
     async updateStore(request) {
       await datasets.get(request.params.store_id);
       const { params, body, precondition, authorship } = request;
       return toDocumentReply(await datasets.update(params.store_id, body(), precondition(), authorship()));
     },
-    deleteStore: (request) => removals.run(request, { kind: 'store', id: request.params.store_id }, datasets.remove),
     activateStore: async ({ params, origin }) => ({ json: await datasets.activate(params.store_id, origin) }),
     async refreshStore(request) {
       await datasets.get(request.params.store_id);

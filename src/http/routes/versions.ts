@@ -1,5 +1,5 @@
 import type { Route } from '#contract/route.js';
-import type { versionRoutes } from '#contract/versions.js';
+import { VERSIONED_FAMILIES, type versionRoutes } from '#contract/versions.js';
 import { ClosuresDocument } from '#domain/calendars/calendar.js';
 import { ClientDocument } from '#domain/definition/delivery.js';
 import { WatchlistDocument } from '#domain/definition/index-document.js';
@@ -49,69 +49,35 @@ type Restore = (
   principal: Principal,
 ) => Promise<Parameters<typeof toDocumentReply>[0]>;
 
-/** Families of documents: the name in the operations, the kind, the parameter of the path and the write. */
-function listFamilies(services: VersionedServices): [string, VersionedKind, string, Restore][] {
+/** Returns the write that restores a version, by kind of document. */
+function listRestorations(services: VersionedServices): Readonly<Record<VersionedKind, Restore>> {
   const { indices, strategies, optimisations, reports, watchlists, plugins, schedules } = services;
   const { procedures, closures, clients, datasets } = services;
-  return [
-    ['Index', 'index', 'index_id', ({ body }, id, ifMatch, by) => indices.replace(id, body, ifMatch, by)],
-    ['Strategy', 'strategy', 'strategy_id', ({ body }, id, ifMatch, by) => strategies.replace(id, body, ifMatch, by)],
-    [
-      'ConstraintSet',
-      'constraint-set',
-      'constraint_set_id',
-      ({ body }, id, ifMatch, by) => optimisations.replaceSet(id, body, ifMatch, by),
-    ],
-    ['Template', 'template', 'template_id', ({ body }, id, ifMatch, by) => reports.putTemplate(id, body, ifMatch, by)],
-    [
-      'Watchlist',
-      'watchlist',
-      'watchlist_id',
-      ({ body }, id, ifMatch, by) => watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by),
-    ],
-    [
-      'Plugin',
-      'plugin',
-      'plugin_id',
-      ({ body }, id, ifMatch, by) => plugins.put(id, PluginDocument.parse(body), ifMatch, by),
-    ],
-    [
-      'Procedure',
-      'procedure',
-      'procedure_id',
-      ({ body }, id, ifMatch, by) => procedures.put(id, ProcedureDocument.parse(body), ifMatch, by),
-    ],
-    [
-      'Closures',
-      'closures',
-      'calendar_code',
-      ({ body }, id, ifMatch, by) => closures.put(id, ClosuresDocument.parse(body), ifMatch, by),
-    ],
-    [
-      'Client',
-      'client',
-      'client_id',
-      ({ body }, id, ifMatch, by) => clients.put(id, ClientDocument.parse(body), ifMatch, by),
-    ],
-    ['Store', 'store', 'store_id', (version, _id, ifMatch, by) => datasets.restore(version, ifMatch, by)],
-    [
-      'Schedule',
-      'schedule',
-      'schedule_id',
-      async ({ body }, id, ifMatch, by, principal) => {
-        const plan = ScheduleDocument.parse(body);
-        assertMaySchedule(principal, plan);
-        return schedules.put(id, plan, ifMatch, by);
-      },
-    ],
-  ];
+  return {
+    index: ({ body }, id, ifMatch, by) => indices.replace(id, body, ifMatch, by),
+    strategy: ({ body }, id, ifMatch, by) => strategies.replace(id, body, ifMatch, by),
+    'constraint-set': ({ body }, id, ifMatch, by) => optimisations.replaceSet(id, body, ifMatch, by),
+    template: ({ body }, id, ifMatch, by) => reports.putTemplate(id, body, ifMatch, by),
+    watchlist: ({ body }, id, ifMatch, by) => watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by),
+    plugin: ({ body }, id, ifMatch, by) => plugins.put(id, PluginDocument.parse(body), ifMatch, by),
+    procedure: ({ body }, id, ifMatch, by) => procedures.put(id, ProcedureDocument.parse(body), ifMatch, by),
+    closures: ({ body }, id, ifMatch, by) => closures.put(id, ClosuresDocument.parse(body), ifMatch, by),
+    client: ({ body }, id, ifMatch, by) => clients.put(id, ClientDocument.parse(body), ifMatch, by),
+    store: (version, _id, ifMatch, by) => datasets.restore(version, ifMatch, by),
+    async schedule({ body }, id, ifMatch, by, principal) {
+      const plan = ScheduleDocument.parse(body);
+      assertMaySchedule(principal, plan);
+      return schedules.put(id, plan, ifMatch, by);
+    },
+  };
 }
 
 /** Creates the four handlers of each family of documents. */
 export function createVersionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
   const { versions } = services;
   const handlers: Record<string, Handler<Route>> = {};
-  for (const [name, kind, parameter, restore] of listFamilies(services)) {
+  const restorations = listRestorations(services);
+  for (const { name, kind, parameter } of VERSIONED_FAMILIES) {
     const getId = ({ params }: RouteRequest<Route>): string => (params as Record<string, string>)[parameter]!;
     const getVersion = ({ params }: RouteRequest<Route>): number =>
       Number((params as Record<string, string>)['version']);
@@ -135,7 +101,9 @@ export function createVersionHandlers(services: VersionedServices): Handlers<typ
       const id = getId(request);
       const version = await versions.restorable({ kind, id }, getVersion(request));
       const authorship = { ...request.authorship(), restores: version.version };
-      return toDocumentReply(await restore(version, id, request.precondition(), authorship, request.principal));
+      return toDocumentReply(
+        await restorations[kind](version, id, request.precondition(), authorship, request.principal),
+      );
     };
   }
   return handlers as unknown as Handlers<typeof versionRoutes>; // the families are those of the contract

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine } from '#cli/commands/command-line.js';
 import { refresh } from '#cli/commands/data.js';
+import { SERVICE_COMMANDS } from '#cli/dispatch.js';
+import { API } from '#contract/api.js';
+import { defineQuery, type Route } from '#contract/route.js';
 import { runHere } from '../process.js';
 import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, listCompletions } from './completed.js';
 import { toPath } from './set-up.js';
@@ -14,6 +18,23 @@ export async function findDeadPort(): Promise<{ readonly port: number; close(): 
     port: (server.address() as AddressInfo).port,
     close: () => new Promise((closed) => server.close(() => closed())),
   };
+}
+
+interface Schema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, Schema>>;
+  readonly properties?: object;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
+
+/** Returns the members of all variants of a schema. */
+function listMembers(schema: Schema, definitions = schema.$defs ?? {}): string[] {
+  const { $ref, properties = {}, anyOf = [], oneOf = [], allOf = [] } = schema;
+  const named = $ref === undefined ? [] : [definitions[$ref.replace('#/$defs/', '')]!];
+  const variants = [...named, ...anyOf, ...oneOf, ...allOf];
+  return [...Object.keys(properties), ...variants.flatMap((variant) => listMembers(variant, definitions))];
 }
 
 export function describeWithoutAService(): void {
@@ -49,6 +70,29 @@ export function describeWithoutAService(): void {
       for (const words of ['import --mapping', 'import --field', 'backtests --if-stale', 'backtests --benchmark']) {
         const [name = '', flag = ''] = words.split(' ');
         expect((await runHere([name, '--help'])).out).toContain(flag);
+      }
+    });
+
+    test('the words and flags of a command are parameters of its operation', () => {
+      const commands = Object.entries(SERVICE_COMMANDS).filter(([, { operation }]) => operation !== undefined);
+      expect(commands.length).toBeGreaterThan(50);
+      for (const [name, { operation, words = [], flags = {}, fixed = {} }] of commands) {
+        const route: Route = API[operation as keyof typeof API];
+        const members = new Set([
+          ...Object.keys(defineQuery(route)?.shape ?? {}),
+          ...listMembers(
+            z.toJSONSchema(route.body?.schema ?? z.strictObject({}), { io: 'input', unrepresentable: 'any' }),
+          ),
+          ...(route.versioned === true ? ['note'] : []),
+        ]);
+        const params = words.filter(({ member, isBody }) => member === undefined && isBody !== true);
+        expect([name, params.length]).toEqual([name, [...route.path.matchAll(/\{/g)].length]);
+        const stated = [
+          ...words.map(({ member }) => member ?? null),
+          ...Object.entries(flags).map(([flag, { member = flag.replaceAll('-', '_') }]) => member),
+          ...Object.keys(fixed),
+        ];
+        expect([name, stated.filter((member) => member !== null && !members.has(member))]).toEqual([name, []]);
       }
     });
 

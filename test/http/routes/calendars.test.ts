@@ -6,7 +6,7 @@ import { parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type App, createApp } from '#http/app.js';
-import { createCalendarHandlers } from '#http/routes/indices.js';
+import { deriveHandlers } from '#http/calls.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
 
@@ -53,7 +53,7 @@ beforeAll(() => {
   const acceptReader = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({
     api: calendarRoutes,
-    handlers: createCalendarHandlers(views),
+    handlers: deriveHandlers(calendarRoutes, { calendarViews: views }),
     authenticate: acceptReader,
     version: '0',
     log: pino({ level: 'silent' }),

@@ -12,7 +12,7 @@ import { findChosenRange } from '../../components/controls/range.js';
 import { Answered, Badge, Banner, createLazyComponent, Findings, Problem, Wait } from '../../components/feedback.js';
 import { useSchemas } from '../../components/form/schema-form.js';
 import { Page } from '../../components/layout/page.js';
-import { findOpenTab, type Tab, Tabs } from '../../components/layout/tabs.js';
+import { findOpenTab, Tabs } from '../../components/layout/tabs.js';
 import { usePhone } from '../../components/layout/viewport.js';
 import type { ChangedFieldsProps } from '../../components/versions/changed-fields.js';
 import { listVersions, type VersionedFamily } from '../../components/versions/history.js';
@@ -34,10 +34,10 @@ import { formatIndexAddress, formatStrategyAddress, storeAddress } from '../../w
 import { formatMoment } from '../../words/dates.js';
 import { listNearest } from '../../words/findings.js';
 import type { Json } from '../../words/paths.js';
-import { INDEX_PARTS } from '../../words/search.js';
 import { Methodology, Terms } from './methodology.js';
 import type { NeverRunProps } from './never-run.js';
 import { Performance } from './performance.js';
+import { RUN_TABS } from './run-tabs.js';
 import {
   formatTerms,
   hasOpenTerms,
@@ -227,9 +227,6 @@ const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
     notifyChange();
   }, onRefusal);
 
-/** Ids of the tabs that show the selected date range. */
-const RANGE_TABS: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'risk', 'limits', 'actions']);
-
 interface WholeRunProps {
   readonly tab: string;
   readonly run: OverviewView;
@@ -238,7 +235,7 @@ interface WholeRunProps {
 /** Renders a note if the open tab ignores the selected date range. */
 function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
   const range = findChosenRange();
-  if (range === null || RANGE_TABS.has(tab)) return null;
+  if (range === null || RUN_TABS.find(({ id }) => id === tab)?.isRanged === true) return null;
   return (
     <p class="quiet">
       The range {range.from} to {range.to} does not apply here: this part covers the whole run, {start} to {end}.
@@ -251,53 +248,10 @@ const Versions = createLazyComponent<VersionedFamily>(
   async () => (await import('../../components/versions/versions.js')).Versions,
 );
 
-interface RunPartProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
-const Attribution = createLazyComponent<RunPartProps>(
-  'the attribution',
-  async () => (await import('./attribution.js')).Attribution,
-);
-const Constituents = createLazyComponent<RunPartProps>(
-  'the constituents',
-  async () => (await import('./constituents.js')).Constituents,
-);
-const Limits = createLazyComponent<RunPartProps>('the limits', async () => (await import('./limits.js')).Limits);
-const Rebalances = createLazyComponent<RunPartProps>(
-  'the rebalances',
-  async () => (await import('./rebalances.js')).Rebalances,
-);
-const Scenarios = createLazyComponent<RunPartProps>(
-  'the scenarios',
-  async () => (await import('./scenarios.js')).Scenarios,
-);
-const OutsideLevel = createLazyComponent<RunPartProps>(
-  'the comparison with a published level',
-  async () => (await import('./outside-level.js')).OutsideLevel,
-);
-const Weights = createLazyComponent<RunPartProps>('the weights', async () => (await import('./weights.js')).Weights);
-const Risk = createLazyComponent<RunPartProps>('the risk', async () => (await import('./risk.js')).Risk);
-
 const NeverRun = createLazyComponent<NeverRunProps>(
   'the definition',
   async () => (await import('./never-run.js')).NeverRun,
 );
-
-const Publication = createLazyComponent<RunPartProps>(
-  'the publication',
-  async () => (await import('./publication.js')).Publication,
-);
-
-const Runs = createLazyComponent<{ readonly id: string }>('the runs', async () => (await import('./runs.js')).Runs);
-
-const CorporateActions = createLazyComponent<RunPartProps>(
-  'the corporate actions',
-  async () => (await import('./actions.js')).Actions,
-);
-
-const TABS: readonly Tab[] = INDEX_PARTS;
 
 /** Page of one index or strategy. Both have the same addresses, runs and views. */
 export function IndexPage({ params }: PageProps) {
@@ -373,7 +327,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const isKnown = indices.data !== undefined || indices.trouble !== null;
   const store = isKnown ? (indices.data?.indices.find((index) => index.id === followed)?.store_id ?? null) : undefined;
-  const tab = findOpenTab(TABS);
+  const tab = findOpenTab(RUN_TABS);
   return (
     <Page
       title={id}
@@ -398,7 +352,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
       )}
       <RunState {...{ id, store }} isStrategy />
       <RunSettings {...{ id, store }} isStrategy />
-      <Tabs label={`Parts of ${id}`} tabs={TABS} />
+      <Tabs label={`Parts of ${id}`} tabs={RUN_TABS} />
       {tab === 'versions' ? (
         <Versions kind="strategy" id={id} />
       ) : tab === 'methodology' ? (
@@ -413,7 +367,7 @@ function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
 function IndexContent({ index }: { readonly index: IndexDocument }) {
   const { id, name, currency, calendar, description, derivation, overlay, source_index_id: beneath } = index;
   const store = useIndexStore(index);
-  const tab = findOpenTab(TABS);
+  const tab = findOpenTab(RUN_TABS);
   return (
     <Page
       title={id}
@@ -442,7 +396,7 @@ function IndexContent({ index }: { readonly index: IndexDocument }) {
     >
       <RunState {...{ id, store }} />
       <RunSettings {...{ id, store }} isStrategy={false} />
-      <Tabs label={`Parts of ${id}`} tabs={TABS} />
+      <Tabs label={`Parts of ${id}`} tabs={RUN_TABS} />
       {tab === 'versions' ? (
         <Versions kind="index" id={id} />
       ) : tab === 'methodology' ? (
@@ -534,30 +488,10 @@ interface PartProps extends Omit<RunPartsProps, 'store'> {
 }
 
 function Part({ tab, id, run, tracked, underlying, overlay }: PartProps) {
-  switch (tab) {
-    case 'constituents':
-      return <Constituents id={id} run={run} />;
-    case 'weights':
-      return <Weights id={id} run={run} />;
-    case 'attribution':
-      return <Attribution id={id} run={run} />;
-    case 'risk':
-      return <Risk id={id} run={run} />;
-    case 'limits':
-      return <Limits id={id} run={run} />;
-    case 'scenarios':
-      return <Scenarios id={id} run={run} />;
-    case 'outside':
-      return <OutsideLevel id={id} run={run} />;
-    case 'rebalances':
-      return <Rebalances id={id} run={run} />;
-    case 'actions':
-      return <CorporateActions id={id} run={run} />;
-    case 'runs':
-      return <Runs id={id} />;
-    case 'publication':
-      return <Publication id={id} run={run} />;
-    default:
-      return <Performance {...{ id, run, tracked, underlying, overlay }} />;
-  }
+  const RunPart = RUN_TABS.find((each) => each.id === tab)?.Part;
+  return RunPart === undefined ? (
+    <Performance {...{ id, run, tracked, underlying, overlay }} />
+  ) : (
+    <RunPart id={id} run={run} />
+  );
 }

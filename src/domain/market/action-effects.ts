@@ -551,39 +551,45 @@ interface ListedEffect {
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   const getTerms = createTermsBySession(sm, terms);
-  const listedEffects = listEffects(sm, getTerms);
+  const listed = listEffects(sm, getTerms);
   const starts = new Int32Array(sm.sessions.length + 1);
   const isOpening = new Uint8Array(sm.sessions.length);
-  for (const { effect, session } of listedEffects) {
+  const allocate = (): Float64Array => new Float64Array(listed.length);
+  const columns = new Int32Array(listed.length);
+  const sessions = new Int32Array(listed.length);
+  const [ratio, cash, rights, subscription, special] = [allocate(), allocate(), allocate(), allocate(), allocate()];
+  const [income, spunOff, detached, ordinary, net] = [allocate(), allocate(), allocate(), allocate(), allocate()];
+  listed.forEach(({ effect, session, ordinary: before, net: after }, e) => {
+    columns[e] = effect.column;
+    sessions[e] = session;
+    ratio[e] = effect.ratio;
+    cash[e] = effect.cash;
+    rights[e] = effect.rights;
+    subscription[e] = effect.subscription;
+    special[e] = effect.special;
+    income[e] = effect.income;
+    spunOff[e] = effect.spunOff;
+    detached[e] = effect.detached;
+    ordinary[e] = before;
+    net[e] = after;
     starts[session + 1]!++;
     if (hasOpening(effect, getTerms(session))) isOpening[session] = 1;
-  }
+  });
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  const getEffects = (member: keyof SessionAmounts): Float64Array =>
-    Float64Array.from(listedEffects, ({ effect }) => effect[member]);
-  const ordinaryDividends = Float64Array.from(listedEffects, (listedEffect) => listedEffect.ordinary);
   return {
-    columns: Int32Array.from(listedEffects, ({ effect }) => effect.column),
-    ratio: getEffects('ratio'),
-    cash: getEffects('cash'),
-    rights: getEffects('rights'),
-    subscription: getEffects('subscription'),
-    special: getEffects('special'),
-    income: getEffects('income'),
-    spunOff: getEffects('spunOff'),
-    detached: getEffects('detached'),
-    ordinary: ordinaryDividends,
-    net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
+    columns,
+    ...{ ratio, cash, rights, subscription, special, income, spunOff, detached, ordinary, net },
     starts,
     isOpening,
     terms,
     getTerms,
-    carried: new Float64Array(listedEffects.length).fill(Number.NaN),
-    sessions: Int32Array.from(listedEffects, ({ session }) => session),
+    carried: allocate().fill(Number.NaN),
+    sessions,
   };
 }
 
-function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['getTerms'] {
+/** Returns the terms that hold on a session. */
+export function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['getTerms'] {
   if (terms.amended === undefined) return () => terms;
   const termsBySession = new Map<number, GrowthTerms>();
   return (session) => {
@@ -619,7 +625,7 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
       list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinaryDividend, net: before.net + net };
     } else list.push({ effect: { column, ...change }, session, ordinary: ordinaryDividend, net });
   }
-  return list.map((listed) => payBeforeRights(sm, listed, getTerms(listed.session), list));
+  return list.map((one) => (one.effect.rights === 0 ? one : payBeforeRights(sm, one, getTerms(one.session), list)));
 }
 
 /**
@@ -632,6 +638,7 @@ function convertAmounts(
   { action, column, session }: SessionAction,
 ): CorporateAction {
   const rates = createExchangeRates(sm, currency);
+  if (rates.isNative(column)) return action;
   const isCash = ACTION_KINDS[action.type] === 'cash';
   const isPaid = isCash && (action.type === 'DIVIDEND' || specialDividends !== 'adjust');
   const on = isPaid ? session : Math.max(0, session - 1);
@@ -656,7 +663,7 @@ function payBeforeRights(
   earlier: readonly ListedEffect[],
 ): ListedEffect {
   const { session, ordinary, net } = listed;
-  if (effect.rights === 0 || session <= sm.first) return { effect, ...listed };
+  if (session <= sm.first) return { effect, ...listed };
   const paid = { ...effect, income: effect.income + ordinary }; // the price return has points without income
   const shares = countSharesOfPayments(
     paid,

@@ -5,6 +5,7 @@ import {
   carryClose,
   computeGrowthStep,
   createEffectTable,
+  createTermsBySession,
   type EffectTable,
   findEffect,
   findEffectAfter,
@@ -183,7 +184,7 @@ function computeGrowthPanel(
  */
 export function readSessionClose(
   sm: SessionMarket,
-  { terms, getTerms }: EffectTable,
+  { terms, getTerms }: Pick<EffectTable, 'terms' | 'getTerms'>,
   session: number,
   column: number,
 ): number {
@@ -316,14 +317,16 @@ function findCarriedPrices(
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },
 ): Float64Array {
-  const table = createEffectTable(sm, terms);
-  const { columns, starts } = table;
+  const priced = { terms, getTerms: createTermsBySession(sm, terms) };
   // Cash that was paid before the stored state may be missing, because the state contains the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carriedCloses = Float64Array.from(bars, (bar, column) =>
-    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readSessionClose(sm, table, bar, column),
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readSessionClose(sm, priced, bar, column),
   );
+  if (bars.every((bar) => bar === session || bar < 0)) return carriedCloses;
+  const table = createEffectTable(sm, terms);
+  const { columns, starts } = table;
   const { redenominations } = createExchangeRates(sm, terms.currency);
   for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {

@@ -104,7 +104,10 @@ function listActionCandidates(place: Place): Candidate[] {
   return [
     ...candidates,
     ...cancelled.map((action) =>
-      createActionCandidate(place, action, 'added', { ...action, status: 'paid' }, 'counted the cancelled', null),
+      createActionCandidate(
+        { action, day: toDate(place, place.sm.sessionAt(action.exDay)) },
+        { manner: 'added', after: { ...action, status: 'paid' }, words: 'counted the cancelled' },
+      ),
     ),
   ];
 }
@@ -133,28 +136,30 @@ const SUBJECT_BY_TYPE: Readonly<Record<CorporateAction['type'], Subject>> = {
   TICKER_CHANGE: 'removal',
 };
 
+interface DatedAction {
+  readonly action: CorporateAction;
+  /** Session on which it takes effect. */
+  readonly day: Day;
+}
+
+interface ActionChange extends Pick<Candidate, 'manner' | 'words'> {
+  readonly after: CorporateAction | null;
+  readonly value?: number | null;
+}
+
 function createActionCandidate(
-  { sm }: Place,
-  before: CorporateAction,
-  manner: Manner,
-  after: CorporateAction | null,
-  words: string,
-  value: number | null,
+  { action, day }: DatedAction,
+  { manner, after, words, value = null }: ActionChange,
 ): Candidate {
   return {
-    subject: SUBJECT_BY_TYPE[before.type],
+    subject: SUBJECT_BY_TYPE[action.type],
     manner,
-    identifier: before.identifier,
-    date: sm.sessions[
-      Math.min(
-        sm.sessions.length - 1,
-        sm.actions.all.find((one) => one.action === before)?.session ?? sm.sessionAt(before.exDay),
-      )
-    ]!,
+    identifier: action.identifier,
+    date: day,
     through: null,
     value,
-    words: `${words} ${ACTION_WORDS[before.type]} of ${before.identifier}`,
-    edits: [{ kind: 'action', before, after }],
+    words: `${words} ${ACTION_WORDS[action.type]} of ${action.identifier}`,
+    edits: [{ kind: 'action', before: action, after }],
   };
 }
 
@@ -181,7 +186,8 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
     after: CorporateAction | null,
     words: string,
     number: number | null = null,
-  ): Candidate => createActionCandidate(place, action, manner, after, words, number);
+  ): Candidate =>
+    createActionCandidate({ action, day: toDate(place, at) }, { manner, after, words, value: number });
   const kind = ACTION_KINDS[type];
   const candidates = [create('ignored', null, 'left out the')];
   const [before, later] = [sm.sessions[at - 1], sm.sessions[at + 1]];

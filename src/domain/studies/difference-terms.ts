@@ -220,16 +220,35 @@ export function findRuleId({ documents, indexId }: Pick<RunTerms, 'documents' | 
   return source === undefined ? indexId : findRuleId({ documents, indexId: source });
 }
 
-/**
- * Runs the index up to a day.
- * @param known composer of the same inputs up to the same day
- * @throws Refusal in every case in which a backtest is refused
- */
-export function evaluate(terms: RunTerms, until: Day = terms.end, known?: Composer): Evaluation {
+interface EvaluateOptions {
+  /** Last day. Default: that of the inputs. */
+  readonly until?: Day;
+  /** Composer of the same inputs up to the same day. */
+  readonly composer?: Composer | undefined;
+  /** Run whose aligned market serves inputs with the same market. */
+  readonly near?: Evaluation;
+}
+
+/** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
+export function evaluate(
+  terms: RunTerms,
+  { until = terms.end, composer: known, near }: EvaluateOptions = {},
+): Evaluation {
   const { documents, indexId, calendars, models, createDecider, variant } = terms;
   const end = Math.min(until, terms.end);
-  const market = until < terms.end ? shortenMarket(terms.market, until) : terms.market;
-  const composer = known ?? createComposer({ market, calendars, documents, models, until: end, createDecider });
+  const isNear = near?.terms.market === terms.market;
+  const market = until < terms.end && !isNear ? shortenMarket(terms.market, until) : terms.market;
+  const composer =
+    known ??
+    createComposer({
+      market,
+      calendars,
+      documents,
+      models,
+      until: end,
+      createDecider,
+      ...(isNear ? { aligned: new Map([[near.rule.sm.calendar.code, near.rule.sm]]) } : {}),
+    });
   const compositions = composer.compositions(indexId);
   const { sm } = compositions;
   let to = findLastAtMost(sm.sessions, end);

@@ -240,7 +240,7 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
     edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
   };
   const terms = applyEdits(start.terms, candidate.edits);
-  const converted = evaluate(terms); // a missing exchange rate is refused
+  const converted = evaluate(terms, { near: start.own }); // a missing exchange rate is refused
   const agreement = compareLevels(converted, outside, NOTHING);
   return createChild(start, { candidates: [candidate], terms, own: converted, agreement }, []);
 }
@@ -250,7 +250,7 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
   let composer: Composer | undefined;
   const evaluated = variants.flatMap((variant) => {
-    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, input.terms.end, composer));
+    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, { composer }));
     composer = own?.composer ?? composer;
     return own === null ? [] : [{ variant, own }];
   });
@@ -436,7 +436,7 @@ function findScaleChange(node: Node, { outside }: Search): Node | null {
     ],
   };
   const terms = applyEdits(node.terms, candidate.edits);
-  const own = evaluate(terms);
+  const own = changeLevels(node.own, candidate.edits)!;
   const agreement = compareLevels(own, outside, node.unexplained);
   return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }, []) : null;
 }
@@ -667,7 +667,7 @@ function evaluateWhole(own: Evaluation, candidates: readonly Candidate[], sessio
   return (
     changeLevels(own, edits) ??
     (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
-    evaluate(applyEdits(own.terms, edits))
+    evaluate(applyEdits(own.terms, edits), { near: own })
   );
 }
 
@@ -728,7 +728,7 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
   const first = Math.min(Math.max(second, EARLY_SESSIONS[0]), EARLY_SESSIONS[1]);
   if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
   for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
-    const part = attempt(() => evaluate(applyEdits(node.terms, edits), outside.days[count]!));
+    const part = attempt(() => evaluate(applyEdits(node.terms, edits), { until: outside.days[count]!, near: node.own }));
     const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
     const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
     if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
@@ -750,22 +750,29 @@ function hasPaid({ own: { rule } }: Node, until: Day): boolean {
     .some(({ action, column }) => held.has(column) && ACTION_KINDS[action.type] === 'cash');
 }
 
+/** Size of a difference in units of rounding that roundings of several sessions can have together. */
+const NEAR_ROUNDING = 2;
+
 /** Returns true unless a convention of reviews, or of rounding, cannot act on the session of the difference. */
 function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Search): boolean {
   const session = findSession(node, search.outside);
   if (!edits.every(({ kind }) => kind === 'document')) return true;
+  const runFrom = (from: number): OwnLevels | null =>
+    attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
   if (subject === 'rounding') {
-    const state = attempt(() => findState(node.own, session));
     const { needed, tolerance } = seek(node, search);
-    return (
-      state === null || Math.abs(needed[0]!.difference) <= (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance
-    );
+    const difference = Math.abs(needed[0]!.difference);
+    if (difference <= NEAR_ROUNDING * tolerance) return true;
+    const state = attempt(() => findState(node.own, session));
+    if (state !== null && difference > (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance) return false;
+    const part = runFrom(session - WINDOW_SESSIONS);
+    return part === null || part.levels.some((level, t) => level !== levelOn(node.own, part.days[t]!));
   }
   if (subject !== 'cap' && subject !== 'pricing') return true;
   const last = node.own.rule.list.findLast((one) => one.session <= session);
   if (last === undefined || last.session < session - WINDOW_SESSIONS) return false;
   const from = Math.min(session - WINDOW_SESSIONS, last.decision - REVIEW_SESSIONS);
-  const part = attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
+  const part = runFrom(from);
   return part === null || comparePart(node, part, search).reach > node.agreement.reach;
 }
 
@@ -782,7 +789,7 @@ function evaluatePart(
   const from = findBegin(node.own, candidates, findSession(node, outside));
   const to = node.own.compositions.sm.sessionAt(until);
   const run = (): OwnLevels | null => (from === null ? null : (findWindow(node.own, from)?.run(edits, to) ?? null));
-  return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), until);
+  return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), { until, near: node.own });
 }
 
 /** Runs a window. Returns null if a decision reads data from before it. */
@@ -840,7 +847,8 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
       const own = attempt(() =>
         target === reach
           ? evaluatePart(node, create(value), { outside, candidates: [candidate] })
-          : (changeLevels(node.own, create(value)) ?? evaluate(applyEdits(node.terms, create(value)), day)),
+          : (changeLevels(node.own, create(value)) ??
+            evaluate(applyEdits(node.terms, create(value)), { until: day, near: node.own })),
       );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
@@ -958,7 +966,7 @@ function createResult(node: Node, start: Node, { search, compositions }: ResultI
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
   const edits = choices.map(({ candidate }) => candidate.edits);
-  const final = attempt(() => evaluate(applyAll(start.terms, edits))) ?? node.own;
+  const final = attempt(() => evaluate(applyAll(start.terms, edits), { near: start.own })) ?? node.own;
   const errors = listErrors(start.own, outside, scale);
   const explainedErrors = listErrors(final, outside, scale);
   const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
@@ -1113,7 +1121,7 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
           evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
         );
   const without =
-    levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)))) : replace(levels.before);
+    levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)), { near: start.own })) : replace(levels.before);
   const equal = countEqual(final);
   const ties = rivals
     .slice(0, RIVALS_MAX)

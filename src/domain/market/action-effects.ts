@@ -17,8 +17,8 @@ import {
   readReference,
   type ReturnVariant,
 } from './market-data.js';
-import { createExchangeRates, findRedenomination } from './rates.js';
-import { readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
+import { createExchangeRates, findRedenomination, shareRates } from './rates.js';
+import { findBasis, type MarketBasis, readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
 
 /** Amounts of a session's corporate actions on one security, per share on the new share basis. */
 export interface SessionAmounts {
@@ -487,7 +487,8 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
   const key = createKey(terms);
   let table = tables.get(key);
   if (!table) {
-    tables.set(key, (table = readEffects(sm, terms)));
+    const basis = findBasis(sm);
+    tables.set(key, (table = basis === undefined ? readEffects(sm, terms) : replaceEffects(sm, terms, basis)));
     if (tables.size > TABLES_MAX) tables.delete(tables.keys().next().value!);
   }
   return table;
@@ -536,7 +537,9 @@ export function computeOpening(table: EffectTable, position: number, before: num
  * Returns true if an effect may change the units of a holding. If units are not shares, only an adjustment of the
  * previous close that changes the value of a holding does.
  */
-function hasOpening({ ratio, rights, special, cash }: SessionEffect, terms: GrowthTerms): boolean {
+function hasOpening(table: UnindexedEffects, position: number, terms: GrowthTerms): boolean {
+  const [ratio, rights] = [table.ratio[position]!, table.rights[position]!];
+  const [special, cash] = [table.special[position]!, table.cash[position]!];
   if (holdsShares(terms)) return ratio !== 1 || rights > 0 || special > 0 || cash > 0;
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }
@@ -549,43 +552,101 @@ interface ListedEffect {
   readonly net: number;
 }
 
+const AMOUNTS = [
+  'ratio',
+  'cash',
+  'rights',
+  'subscription',
+  'special',
+  'income',
+  'spunOff',
+  'detached',
+  'ordinary',
+  'net',
+] as const;
+
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   const getTerms = createTermsBySession(sm, terms);
   const listed = listEffects(sm, getTerms);
-  const starts = new Int32Array(sm.sessions.length + 1);
-  const isOpening = new Uint8Array(sm.sessions.length);
-  const allocate = (): Float64Array => new Float64Array(listed.length);
-  const columns = new Int32Array(listed.length);
-  const sessions = new Int32Array(listed.length);
-  const [ratio, cash, rights, subscription, special] = [allocate(), allocate(), allocate(), allocate(), allocate()];
-  const [income, spunOff, detached, ordinary, net] = [allocate(), allocate(), allocate(), allocate(), allocate()];
-  listed.forEach(({ effect, session, ordinary: before, net: after }, e) => {
-    columns[e] = effect.column;
-    sessions[e] = session;
-    ratio[e] = effect.ratio;
-    cash[e] = effect.cash;
-    rights[e] = effect.rights;
-    subscription[e] = effect.subscription;
-    special[e] = effect.special;
-    income[e] = effect.income;
-    spunOff[e] = effect.spunOff;
-    detached[e] = effect.detached;
-    ordinary[e] = before;
-    net[e] = after;
-    starts[session + 1]!++;
-    if (hasOpening(effect, getTerms(session))) isOpening[session] = 1;
+  const table = allocateEffects(sm, terms, listed.length);
+  listed.forEach(({ effect, session, ordinary, net }, e) => {
+    table.columns[e] = effect.column;
+    table.sessions[e] = session;
+    table.ratio[e] = effect.ratio;
+    table.cash[e] = effect.cash;
+    table.rights[e] = effect.rights;
+    table.subscription[e] = effect.subscription;
+    table.special[e] = effect.special;
+    table.income[e] = effect.income;
+    table.spunOff[e] = effect.spunOff;
+    table.detached[e] = effect.detached;
+    table.ordinary[e] = ordinary;
+    table.net[e] = net;
   });
-  for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
+  return indexEffects(table, getTerms);
+}
+
+type UnindexedEffects = Omit<EffectTable, 'getTerms'>;
+
+function allocateEffects({ sessions }: SessionMarket, terms: GrowthTerms, count: number): UnindexedEffects {
+  const allocate = (): Float64Array => new Float64Array(count);
   return {
-    columns,
-    ...{ ratio, cash, rights, subscription, special, income, spunOff, detached, ordinary, net },
-    starts,
-    isOpening,
+    columns: new Int32Array(count),
+    ratio: allocate(),
+    cash: allocate(),
+    rights: allocate(),
+    subscription: allocate(),
+    special: allocate(),
+    income: allocate(),
+    spunOff: allocate(),
+    detached: allocate(),
+    ordinary: allocate(),
+    net: allocate(),
+    starts: new Int32Array(sessions.length + 1),
+    isOpening: new Uint8Array(sessions.length),
     terms,
-    getTerms,
     carried: allocate().fill(Number.NaN),
-    sessions,
+    sessions: new Int32Array(count),
   };
+}
+
+function indexEffects(table: UnindexedEffects, getTerms: EffectTable['getTerms']): EffectTable {
+  const { sessions, starts, isOpening } = table;
+  sessions.forEach((session, e) => {
+    starts[session + 1]!++;
+    if (isOpening[session] === 0 && hasOpening(table, e, getTerms(session))) isOpening[session] = 1;
+  });
+  for (let s = 0; s < isOpening.length; s++) starts[s + 1]! += starts[s]!;
+  return { ...table, getTerms };
+}
+
+/** Returns the effects of the basis of a market, in which those of some securities are read again. */
+function replaceEffects(sm: SessionMarket, terms: GrowthTerms, basis: MarketBasis): EffectTable {
+  const view: SessionMarket = { ...sm, actions: basis.actions };
+  shareRates(sm, view);
+  const [before, own] = [createEffectTable(basis.sm, terms), readEffects(view, terms)];
+  const isChanged = new Uint8Array(sm.securityCount);
+  for (const column of basis.columns) isChanged[column] = 1;
+  // Positions in the table of the basis, and complements of positions in that of the changed securities.
+  const order: number[] = [];
+  let next = 0;
+  const takeBefore = (session: number, column: number): void => {
+    for (; next < own.columns.length; next++) {
+      const at = own.sessions[next]!;
+      if (at > session || (at === session && own.columns[next]! > column)) return;
+      order.push(~next);
+    }
+  };
+  before.columns.forEach((column, e) => {
+    if (isChanged[column] === 1) return;
+    takeBefore(before.sessions[e]!, column);
+    order.push(e);
+  });
+  takeBefore(Infinity, 0);
+  const table = allocateEffects(sm, terms, order.length);
+  for (const member of ['columns', 'sessions', ...AMOUNTS] as const)
+    order.forEach((from, e) => (table[member][e] = from < 0 ? own[member][~from]! : before[member][from]!));
+  return indexEffects(table, own.getTerms);
 }
 
 /** Returns the terms that hold on a session. */

@@ -186,8 +186,7 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
     after: CorporateAction | null,
     words: string,
     number: number | null = null,
-  ): Candidate =>
-    createActionCandidate({ action, day: toDate(place, at) }, { manner, after, words, value: number });
+  ): Candidate => createActionCandidate({ action, day: toDate(place, at) }, { manner, after, words, value: number });
   const kind = ACTION_KINDS[type];
   const candidates = [create('ignored', null, 'left out the')];
   const [before, later] = [sm.sessions[at - 1], sm.sessions[at + 1]];

@@ -31,7 +31,7 @@ import {
 } from '../definition/index-document.js';
 import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
 import { findOverlayType } from '../definition/overlays.js';
-import { markMarket, replaceFields } from '../market/growth.js';
+import { markMarket, replaceFields, replaceSecurities } from '../market/growth.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import {
   type CorporateAction,
@@ -40,6 +40,7 @@ import {
   resolveVariant,
   type ReturnVariant,
 } from '../market/market-data.js';
+import { createExchangeRates } from '../market/rates.js';
 import { alignMarket, type SessionMarket } from '../market/session-market.js';
 import type { OwnLevels } from './outside-levels.js';
 import type { StoredModels } from '../risk/stored-models.js';
@@ -162,6 +163,9 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
   };
 }
 
+/** Returns true for a change that concerns only documents and the variant. */
+export const isOfDocuments = ({ kind }: Edit): boolean => kind === 'document' || kind === 'variant';
+
 /** Removes rows, which may be among those that another change added, and restores the order of the table. */
 function replaceActions(
   actions: CorporateAction[],
@@ -225,19 +229,18 @@ interface EvaluateOptions {
   readonly until?: Day;
   /** Composer of the same inputs up to the same day. */
   readonly composer?: Composer | undefined;
-  /** Run whose aligned market serves inputs with the same market. */
-  readonly near?: Evaluation;
+  /** Aligned market of the inputs. */
+  readonly aligned?: SessionMarket | null;
 }
 
 /** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
 export function evaluate(
   terms: RunTerms,
-  { until = terms.end, composer: known, near }: EvaluateOptions = {},
+  { until = terms.end, composer: known, aligned = null }: EvaluateOptions = {},
 ): Evaluation {
   const { documents, indexId, calendars, models, createDecider, variant } = terms;
   const end = Math.min(until, terms.end);
-  const isNear = near?.terms.market === terms.market;
-  const market = until < terms.end && !isNear ? shortenMarket(terms.market, until) : terms.market;
+  const market = until < terms.end && aligned === null ? shortenMarket(terms.market, until) : terms.market;
   const composer =
     known ??
     createComposer({
@@ -247,7 +250,7 @@ export function evaluate(
       models,
       until: end,
       createDecider,
-      ...(isNear ? { aligned: new Map([[near.rule.sm.calendar.code, near.rule.sm]]) } : {}),
+      ...(aligned === null ? {} : { aligned: new Map([[aligned.calendar.code, aligned]]) }),
     });
   const compositions = composer.compositions(indexId);
   const { sm } = compositions;
@@ -268,6 +271,15 @@ export function evaluate(
     path: beneath === null ? null : { gross: beneath.gross, drift: beneath.drift },
     states: new Map(),
   };
+}
+
+/** Runs the index with changes up to a day. @throws Refusal in every case in which a backtest is refused */
+export function evaluateChanged(own: Evaluation, edits: readonly Edit[], until?: Day): Evaluation {
+  const terms = applyEdits(own.terms, edits);
+  return evaluate(terms, {
+    ...(until === undefined ? {} : { until }),
+    aligned: alignChanged(own, edits, terms.market),
+  });
 }
 
 /** Returns the book beneath an overlay whose levels follow only from the path of that book. Otherwise returns null. */
@@ -432,11 +444,9 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       if (!isResumable(edits)) return null;
       const changed = applyEdits(terms, edits);
       const to = rule.first + path.gross.length - 1;
-      const market = edits.every(isOfOtherField)
-        ? replaceFields(sm, changed.market.fields)
-        : changed.market === terms.market
-          ? sm
-          : openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
+      const market =
+        alignChanged(own, edits, changed.market) ??
+        openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
       const decided = decideWindow(own, changed, { market, from, to, changedUntil: findLastChanged(edits, sm) });
       const book = resumeBook(decided, { stored, from, to, growth: undefined }, own);
       const { levels, raw } = readWindow(own, { book, from }, changed);
@@ -454,6 +464,56 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       };
     },
   };
+}
+
+/**
+ * Returns the market of a run after changes, in which securities without a change keep their growth. Returns null if the
+ * market must be aligned as a whole.
+ */
+function alignChanged(
+  { rule: { sm, document }, terms }: Evaluation,
+  edits: readonly Edit[],
+  market: MarketData,
+): SessionMarket | null {
+  if (market === terms.market) return sm;
+  const ofMarket = edits.filter(({ kind }) => kind === 'action' || kind === 'bars');
+  if (ofMarket.every(isOfOtherField) && !edits.some(({ kind }) => kind === 'series'))
+    return replaceFields(sm, market.fields);
+  const { securityCount, columnOf } = sm;
+  const close = sm.market.fields.get('CLOSE')!;
+  const hasOtherBars = edits.some(
+    (edit) =>
+      edit.kind === 'bars' &&
+      edit.field === 'CLOSE' &&
+      edit.bars.some(
+        ({ row, value }) => Number.isNaN(value) !== Number.isNaN(close[row * securityCount + edit.column]!),
+      ),
+  );
+  const changed = new Set(
+    edits.flatMap((edit) => {
+      if (edit.kind === 'bars') return [edit.column];
+      if (edit.kind !== 'action') return [];
+      const names = [edit.before, edit.after].flatMap((row) => (row === null ? [] : [row.identifier, row.related]));
+      return names.flatMap((name) => (name === null ? [] : [columnOf(name)]));
+    }),
+  );
+  changed.delete(-1);
+  const { pairColumns } = createExchangeRates(sm, document.currency);
+  const hasOtherRates = edits.some(({ kind }) => kind === 'series') || [...changed].some((one) => pairColumns.has(one));
+  if (hasOtherBars || hasOtherRates) return null;
+  // The value of a spin-off follows from the prices and events of both securities.
+  for (let count = 0; count < changed.size;) {
+    count = changed.size;
+    for (const { action, column } of sm.actions.related) {
+      const related = columnOf(action.related!);
+      if (related >= 0 && (changed.has(column) || changed.has(related))) changed.add(column).add(related);
+    }
+  }
+  return replaceSecurities(
+    sm,
+    { market, calendars: terms.calendars },
+    [...changed].toSorted((a, b) => a - b),
+  );
 }
 
 /** Returns true for a change of a field that growth does not read. */
@@ -710,7 +770,7 @@ export interface ChangeView {
  * that begins with its id.
  */
 export function describeEdits(terms: RunTerms, edits: readonly Edit[]): ChangeView {
-  const after = applyEdits(terms, edits);
+  const after = applyEdits(terms, edits.filter(isOfDocuments));
   const document = Object.entries(after.documents).flatMap(([id, changed]) => {
     const prefix = id === terms.indexId ? '' : `/${id}`;
     return listChanges(terms.documents[id], changed).map(({ op, path, after: value }): PatchOperation => ({

@@ -33,8 +33,10 @@ import {
   type Edit,
   evaluate,
   type Evaluation,
+  evaluateChanged,
   findRuleId,
   findState,
+  isOfDocuments,
   openWindow,
   type RunTerms,
   type Subject,
@@ -239,10 +241,9 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
     words: `is in ${currency}`,
     edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
   };
-  const terms = applyEdits(start.terms, candidate.edits);
-  const converted = evaluate(terms, { near: start.own }); // a missing exchange rate is refused
+  const converted = evaluateChanged(start.own, candidate.edits); // a missing exchange rate is refused
   const agreement = compareLevels(converted, outside, NOTHING);
-  return createChild(start, { candidates: [candidate], terms, own: converted, agreement }, []);
+  return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement }, []);
 }
 
 function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
@@ -667,7 +668,7 @@ function evaluateWhole(own: Evaluation, candidates: readonly Candidate[], sessio
   return (
     changeLevels(own, edits) ??
     (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
-    evaluate(applyEdits(own.terms, edits), { near: own })
+    evaluateChanged(own, edits)
   );
 }
 
@@ -728,7 +729,7 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
   const first = Math.min(Math.max(second, EARLY_SESSIONS[0]), EARLY_SESSIONS[1]);
   if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
   for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
-    const part = attempt(() => evaluate(applyEdits(node.terms, edits), { until: outside.days[count]!, near: node.own }));
+    const part = attempt(() => evaluateChanged(node.own, edits, outside.days[count]!));
     const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
     const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
     if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
@@ -789,7 +790,7 @@ function evaluatePart(
   const from = findBegin(node.own, candidates, findSession(node, outside));
   const to = node.own.compositions.sm.sessionAt(until);
   const run = (): OwnLevels | null => (from === null ? null : (findWindow(node.own, from)?.run(edits, to) ?? null));
-  return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), { until, near: node.own });
+  return runInWindow(run) ?? evaluateChanged(node.own, edits, until);
 }
 
 /** Runs a window. Returns null if a decision reads data from before it. */
@@ -847,8 +848,7 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
       const own = attempt(() =>
         target === reach
           ? evaluatePart(node, create(value), { outside, candidates: [candidate] })
-          : (changeLevels(node.own, create(value)) ??
-            evaluate(applyEdits(node.terms, create(value)), { until: day, near: node.own })),
+          : (changeLevels(node.own, create(value)) ?? evaluateChanged(node.own, create(value), day)),
       );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
@@ -965,8 +965,8 @@ function createResult(node: Node, start: Node, { search, compositions }: ResultI
   const { outside } = search;
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
-  const edits = choices.map(({ candidate }) => candidate.edits);
-  const final = attempt(() => evaluate(applyAll(start.terms, edits), { near: start.own })) ?? node.own;
+  const edits = choices.flatMap(({ candidate }) => candidate.edits);
+  const final = attempt(() => evaluateChanged(start.own, edits)) ?? node.own;
   const errors = listErrors(start.own, outside, scale);
   const explainedErrors = listErrors(final, outside, scale);
   const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
@@ -1050,9 +1050,6 @@ function listRemaining(
   };
 }
 
-const applyAll = (terms: RunTerms, edits: readonly (readonly Edit[])[]): RunTerms =>
-  edits.reduce((changed, one) => applyEdits(changed, one), terms);
-
 /** Returns the scale of the outside levels. A scale that is not 1 is fitted over all sessions that agree. */
 function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained }: Node): number {
   const first = levelOn(start.own, outside.days[0]!);
@@ -1102,8 +1099,8 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
   const { candidate, rivals, isPaired } = choice;
   const levels = isPaired ? null : choice.levels;
   const { outside } = search;
-  const edits = choices.map((one) => one.candidate.edits);
-  const before = applyAll(start.terms, edits.slice(0, k));
+  const listEdits = (some: readonly Choice[]): Edit[] => some.flatMap((one) => one.candidate.edits);
+  const before = applyEdits(start.terms, listEdits(choices.slice(0, k)).filter(isOfDocuments));
   const last = outside.days.at(-1)!;
   const countEqual = (own: OwnLevels | null): number => {
     if (own === null) return 0;
@@ -1121,7 +1118,9 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
           evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
         );
   const without =
-    levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)), { near: start.own })) : replace(levels.before);
+    levels === null
+      ? attempt(() => evaluateChanged(start.own, listEdits(choices.toSpliced(k, 1))))
+      : replace(levels.before);
   const equal = countEqual(final);
   const ties = rivals
     .slice(0, RIVALS_MAX)

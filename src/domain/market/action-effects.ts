@@ -2,7 +2,7 @@ import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import { readRateOn } from './currencies.js';
 import {
-  createKey,
+  createGrowthKey,
   createWithholding,
   findTerms,
   type GrowthTerms,
@@ -484,7 +484,7 @@ const tablesByMarket = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   let tables = tablesByMarket.get(sm);
   if (!tables) tablesByMarket.set(sm, (tables = new Map()));
-  const key = createKey(terms);
+  const key = createGrowthKey(terms);
   let table = tables.get(key);
   if (!table) {
     const basis = findBasis(sm);

@@ -15,6 +15,7 @@ import {
   shareEffects,
 } from './action-effects.js';
 import {
+  createGrowthKey,
   createKey,
   type GrowthTerms,
   holdsShares,
@@ -66,7 +67,7 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
   const settledTerms = sm.actions.all.some(({ action }) => action.type === 'SPIN_OFF') ? terms : withoutSpinOffs(terms);
-  return readCached(findCachedGrowth(sm).panels, createKey(settledTerms), () =>
+  return readCached(findCachedGrowth(sm).panels, createGrowthKey(settledTerms), () =>
     computeGrowthPanel(sm, settledTerms, {
       growth: allocateRetainedFloats((sm.sessions.length - sm.first) * sm.securityCount),
       columns: listColumns(sm),
@@ -84,7 +85,7 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const growthTerms = toHoldingTerms(terms);
   const compute = holdsShares(growthTerms) ? computePricePanel : computeIndexPanel;
-  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => compute(sm, growthTerms));
+  return readCached(findCachedGrowth(sm).indices, createGrowthKey(growthTerms), () => compute(sm, growthTerms));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
+import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
@@ -167,8 +167,8 @@ interface Choice {
   readonly candidate: Candidate;
   /** Position of the first session that it explains. */
   readonly position: number;
-  /** Candidates that agree with the outside level at least as long. */
-  readonly rivals: readonly Fit[];
+  /** Computes the runs of candidates that agree with the outside level at least as long. */
+  readonly listRivals: () => readonly Fit[];
   /** Levels before and after the change; null for further changes of one session. */
   readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
   /** True for one of several changes of a session. */
@@ -197,8 +197,9 @@ const AHEAD = 2;
 /** Maximum number of pairs of changes of one session that are computed. */
 const PAIRS_MAX = 60;
 
-/** Maximum number of rivals that are computed with all other causes. */
+/** Maximum number of rivals that are compared with all other causes, and of those whose run is not known yet. */
 const RIVALS_MAX = 40;
+const NEW_RIVALS_MAX = 10;
 
 interface Search {
   readonly outside: OutsideLevels;
@@ -243,7 +244,7 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
   };
   const converted = evaluateChanged(start.own, candidate.edits); // a missing exchange rate is refused
   const agreement = compareLevels(converted, outside, NOTHING);
-  return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement }, []);
+  return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
 }
 
 function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
@@ -336,16 +337,36 @@ function descend(node: Node, search: Search): void {
   );
   const fits = listFits(node, search);
   if (fits.length > BRANCHES_MAX) search.isBounded = true;
-  for (const fit of fits.slice(0, BRANCHES_MAX)) {
+  const followed = fits.slice(0, BRANCHES_MAX).flatMap((fit) => {
+    const whole = complete(node, fit, search);
+    return whole === null ? [] : [{ fit, whole }];
+  });
+  for (const { fit, whole } of followed) {
     const rivals = fits.filter(
       (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
     );
-    descend(createChild(node, fit, rivals), search);
+    descend(
+      createChild(node, whole, () => listRuns(node, rivals, search)),
+      search,
+    );
   }
-  if (fits.length === 0) descendWithout(node, search, false);
+  if (followed.length === 0) descendWithout(node, search, false);
 }
 
-function createChild(node: Node, { candidates, terms, own, agreement }: Fit, rivals: readonly Fit[]): Node {
+/** Returns the runs of changes. Computes only some of those that are not known. */
+function listRuns(node: Node, rivals: readonly Tried[], search: Search): Fit[] {
+  const unknown = rivals.filter(({ brief }) => brief !== undefined).slice(0, NEW_RIVALS_MAX);
+  return rivals
+    .filter((one) => one.brief === undefined || unknown.includes(one))
+    .slice(0, RIVALS_MAX)
+    .flatMap((one) => complete(node, one, search) ?? []);
+}
+
+function createChild(
+  node: Node,
+  { candidates, terms, own, agreement }: Fit,
+  listRivals: Choice['listRivals'] = () => [],
+): Node {
   const position = node.agreement.reach;
   return {
     ...node,
@@ -357,7 +378,7 @@ function createChild(node: Node, { candidates, terms, own, agreement }: Fit, riv
       ...candidates.map((candidate, k) => ({
         candidate,
         position,
-        rivals: candidates.length === 1 ? rivals : [],
+        listRivals: candidates.length === 1 ? listRivals : () => [],
         // Changes of one session that explain it together have one ratio of levels.
         levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
         isPaired: candidates.length > 1,
@@ -439,7 +460,7 @@ function findScaleChange(node: Node, { outside }: Search): Node | null {
   const terms = applyEdits(node.terms, candidate.edits);
   const own = changeLevels(node.own, candidate.edits)!;
   const agreement = compareLevels(own, outside, node.unexplained);
-  return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }, []) : null;
+  return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }) : null;
 }
 
 const invert = (value: number | null): number | null => (value === null ? null : 1 / value);
@@ -458,7 +479,7 @@ interface Tried extends Fit {
   readonly effect: number;
   /** Ratios of the levels on this session and the next ones. */
   readonly effects: readonly number[];
-  /** Changes whose agreement is known only for a few sessions after the difference. */
+  /** Changes whose run is known only for a few sessions after the difference. */
   readonly brief?: readonly Edit[] | undefined;
   /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
@@ -490,7 +511,7 @@ function findEvidence(node: Node, search: Search): number {
 }
 
 /** Returns the changes that explain a session, the best first. */
-function listFits(node: Node, search: Search): Fit[] {
+function listFits(node: Node, search: Search): Tried[] {
   const { outside } = search;
   const { agreement } = node;
   const day = outside.days[agreement.reach]!;
@@ -510,7 +531,7 @@ function listFits(node: Node, search: Search): Fit[] {
       return tryCandidate(node, candidate, search);
     });
   const least = findEvidence(node, search);
-  const selectFits = (all: readonly Tried[]): Fit[] =>
+  const selectFits = (all: readonly Tried[]): Tried[] =>
     removeDuplicates(
       sortFits(
         all.filter(
@@ -590,7 +611,7 @@ function rank({ candidates }: Fit): number {
 const toName = ({ subject, manner, identifier, date }: Candidate): string =>
   `${subject} ${manner} ${identifier ?? ''} ${date ?? ''}`;
 
-function removeDuplicates(fits: readonly Fit[]): Fit[] {
+function removeDuplicates(fits: readonly Tried[]): Tried[] {
   const names = new Set<string>();
   return fits.filter(({ candidates }) => {
     const name = candidates.map(toName).join();
@@ -632,7 +653,7 @@ function tryEdits(node: Node, candidate: Candidate, search: Search): Tried | nul
 
 function tryAll(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
   const tried = tryBriefly(node, candidates, search);
-  return tried === null ? null : complete(node, tried, search);
+  return tried !== null && agreesAhead(node, tried, search) ? complete(node, tried, search) : tried;
 }
 
 /** Runs changes up to a few sessions after the difference. */
@@ -697,12 +718,18 @@ function findBegin(
 const agreesAhead = (node: Node, { agreement }: Tried, { outside }: Search): boolean =>
   agreement.reach > Math.min(node.agreement.reach + AHEAD, outside.days.length - 1);
 
-/** Computes whole runs: of the changes that agree ahead, or of all that agree on the session if none does. */
+/**
+ * Computes whole runs of the changes that agree ahead. If there are any, the others that last agree no longer than before.
+ */
 function settle(node: Node, tried: readonly Tried[], search: Search): Tried[] {
   const isAgreed = tried.some((one) => agreesAhead(node, one, search));
   return tried.flatMap((one) => {
-    if (one.brief === undefined) return [one];
-    if (isAgreed && !agreesAhead(node, one, search)) return [{ ...one, brief: undefined, agreement: node.agreement }];
+    const [{ free, longer }] = one.candidates as [Candidate];
+    if (one.brief === undefined || (!isAgreed && !agreesAhead(node, one, search))) return [one];
+    if (!agreesAhead(node, one, search))
+      return [
+        free === undefined && longer === undefined ? { ...one, brief: undefined, agreement: node.agreement } : one,
+      ];
     const result = complete(node, one, search);
     return result === null ? [] : [result];
   });
@@ -784,7 +811,9 @@ function evaluatePart(
   { outside, candidates }: Pick<Search, 'outside'> & { readonly candidates: readonly Candidate[] },
 ): OwnLevels {
   const { reach } = node.agreement;
-  const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
+  const through = Math.max(...candidates.map((one) => (one.manner === 'carried' ? (one.through ?? 0) : 0)));
+  const last = Math.max(reach, findLastAtMost(outside.days, through)) + AHEAD;
+  const until = outside.days[Math.min(last, outside.days.length - 1)]!;
   const changed = changeLevels(node.own, edits);
   if (changed !== null) return changed;
   const from = findBegin(node.own, candidates, findSession(node, outside));
@@ -903,7 +932,7 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
 const REVIEW_ERROR = 0.2;
 
 /** Returns pairs of changes of one session that explain it together. */
-function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
+function listPairs(node: Node, tried: readonly Tried[], search: Search): Tried[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
   const days = listAhead(node, search);
@@ -1096,7 +1125,7 @@ interface CauseInput {
  * computed: no run is needed for them.
  */
 function createCause(choice: Choice, k: number, { choices, start, final, search, scale }: CauseInput): Cause {
-  const { candidate, rivals, isPaired } = choice;
+  const { candidate, listRivals, isPaired } = choice;
   const levels = isPaired ? null : choice.levels;
   const { outside } = search;
   const listEdits = (some: readonly Choice[]): Edit[] => some.flatMap((one) => one.candidate.edits);
@@ -1122,8 +1151,7 @@ function createCause(choice: Choice, k: number, { choices, start, final, search,
       ? attempt(() => evaluateChanged(start.own, listEdits(choices.toSpliced(k, 1))))
       : replace(levels.before);
   const equal = countEqual(final);
-  const ties = rivals
-    .slice(0, RIVALS_MAX)
+  const ties = listRivals()
     .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
     .map((rival) => rival.candidates[0]!);
   return {

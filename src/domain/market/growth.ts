@@ -36,6 +36,7 @@ import {
   readPanelRow,
   type SessionActions,
   type SessionMarket,
+  shareAbsences,
   type TermsMark,
 } from './session-market.js';
 
@@ -492,6 +493,7 @@ export function replaceSecurities(
   columns: readonly number[],
 ): SessionMarket {
   const changed = changeSecurities(sm, input, columns);
+  shareAbsences(sm, changed);
   shareRates(sm, changed);
   return changed;
 }
@@ -501,6 +503,7 @@ export function replaceFields(sm: SessionMarket, fields: SessionMarket['market']
   const view: SessionMarket = { ...sm, market: { ...sm.market, fields } };
   shareRates(sm, view);
   shareEffects(sm, view);
+  shareAbsences(sm, view);
   cache.set(view, findCachedGrowth(sm));
   return view;
 }

@@ -211,7 +211,6 @@ export function changeSecurities(
     },
   });
   bases.set(changed, { sm, columns, actions });
-  absencesByMarket.set(changed, listAbsences(sm));
   return changed;
 }
 
@@ -711,6 +710,11 @@ export function listAbsences(sm: SessionMarket): Absences {
   let absences = absencesByMarket.get(sm);
   if (!absences) absencesByMarket.set(sm, (absences = findAbsences(sm)));
   return absences;
+}
+
+/** Lets a view of a market with the same bars use its absences. */
+export function shareAbsences(sm: SessionMarket, view: SessionMarket): void {
+  absencesByMarket.set(view, listAbsences(sm));
 }
 
 function findAbsences(sm: SessionMarket): Absences {

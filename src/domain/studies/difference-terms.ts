@@ -409,7 +409,7 @@ export function openWindow(own: Evaluation, from: number): Window | null {
   if (from <= Math.max(rule.first, compositions.first)) return null;
   const stored = findState(own, from);
   const growth = createIndexTerms(rule, selectVariant(compositions, terms.variant).variant);
-  const alignChanges = createAligner(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
+  const markets = createWindowMarkets(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
   const isDecidedAlone = rule.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
   const isResumable = (edits: readonly Edit[]): boolean =>
     isDecidedAlone && edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
@@ -431,14 +431,14 @@ export function openWindow(own: Evaluation, from: number): Window | null {
     run(edits, to) {
       const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
       if (edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE')))
-        return alignChanges(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
+        return markets.align(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
       if (!isResumable(edits)) return null;
       const changed = change(edits);
       const decide = (market: SessionMarket): OwnLevels =>
         simulate(decideWindow(own, changed, { market, from, to, changedUntil: Infinity }), to, changed);
       if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
-      if (edits.every(isOfOtherField)) return decide(replaceFields(sm, applyEdits(terms, edits).market.fields));
-      return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
+      if (!isOfMarket) return decide(sm);
+      return edits.every(isOfOtherField) ? markets.replace(edits, decide) : markets.align(edits, to, decide);
     },
     complete(edits) {
       if (!isResumable(edits)) return null;
@@ -692,52 +692,64 @@ function findLastChanged(edits: readonly Edit[], { market, sessionAt }: SessionM
   return days.reduce((last, day) => Math.max(last, sessionAt(day) + 1), 0);
 }
 
-/** Returns a function that calls another with the market of a window after changes of events and fields. */
-function createAligner(
+/** Calls functions with the market of a window after changes of events and fields. */
+interface WindowMarkets {
+  /** Aligns the changed market up to a session. */
+  align<T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T): T;
+  /** Changes fields that growth does not read. */
+  replace<T>(edits: readonly Edit[], use: (sm: SessionMarket) => T): T;
+}
+
+function createWindowMarkets(
   { rule: { sm }, terms }: Evaluation,
   from: number,
   growthTerms: readonly GrowthTerms[],
-): <T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T) => T {
+): WindowMarkets {
   const { market, calendar } = sm;
   const mark = markMarket(sm, from, growthTerms);
   const width = market.identifiers.length;
   const copies = new Map<string, Float64Array>();
-  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
   const copy = (field: string): Float64Array => {
     const panel = copies.get(field) ?? market.fields.get(field)!.slice();
     copies.set(field, panel);
     return panel;
   };
-  return (edits, to, use) => {
-    const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
-    const actions = later.filter(({ exDay }) => exDay <= sm.sessions[to]!);
-    const actionEdits = edits.filter(({ kind }) => kind === 'action');
+  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  const actionsUntil = new Map<number, readonly CorporateAction[]>();
+  const listActions = (to: number): readonly CorporateAction[] => {
+    const actions = actionsUntil.get(to) ?? later.filter(({ exDay }) => exDay <= sm.sessions[to]!);
+    actionsUntil.set(to, actions);
+    return actions;
+  };
+  /** Calls a function with changed fields. One copy of a panel serves all changes: each is undone after its use. */
+  const changeFields = <T>(edits: readonly Edit[], rows: number, use: (fields: MarketData['fields']) => T): T => {
     const cells = edits.flatMap((edit) =>
       edit.kind === 'bars'
         ? edit.bars.map(({ row, value }) => ({ field: edit.field, cell: row * width + edit.column, value }))
         : [],
     );
-    const changed = applyEdits({ ...terms, market: { ...market, actions } }, actionEdits).market;
-    // One copy of a panel serves all changes: each is undone after its use.
     for (const { field, cell, value } of cells) copy(field)[cell] = value;
     try {
       return use(
-        alignMarket({
-          market: {
-            ...changed,
-            dates: market.dates.subarray(0, rows),
-            fields: new Map(
-              [...market.fields, ...copies].map(([name, panel]) => [name, panel.subarray(0, rows * width)]),
-            ),
-          },
-          calendar,
-          calendars: terms.calendars,
-          mark,
-        }),
+        new Map([...market.fields, ...copies].map(([name, panel]) => [name, panel.subarray(0, rows * width)])),
       );
     } finally {
       for (const { field, cell } of cells) copies.get(field)![cell] = market.fields.get(field)![cell]!;
     }
+  };
+  return {
+    align(edits, to, use) {
+      const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
+      const changed = applyEdits(
+        { ...terms, market: { ...market, actions: listActions(to) } },
+        edits.filter(({ kind }) => kind === 'action'),
+      ).market;
+      const dates = market.dates.subarray(0, rows);
+      return changeFields(edits, rows, (fields) =>
+        use(alignMarket({ market: { ...changed, dates, fields }, calendar, calendars: terms.calendars, mark })),
+      );
+    },
+    replace: (edits, use) => changeFields(edits, market.dates.length, (fields) => use(replaceFields(sm, fields))),
   };
 }
 

@@ -9,6 +9,7 @@ import { ACTION_KINDS, type CorporateAction, RETURN_VARIANTS } from '../market/m
 import type { SessionMarket } from '../market/session-market.js';
 import {
   changeDocument,
+  type DatedChange,
   type Edit,
   type Evaluation,
   findRuleId,
@@ -18,18 +19,14 @@ import {
 } from './difference-terms.js';
 
 /** Change that may explain a difference. */
-export interface Candidate {
+export interface Candidate extends DatedChange {
   readonly subject: Subject;
   readonly manner: Manner;
   readonly identifier: string | null;
-  readonly date: Day | null;
   readonly through: Day | null;
   readonly value: number | null;
-  readonly edits: readonly Edit[];
   /** Action of the outside level, as the predicate of a sentence. */
   readonly words: string;
-  /** First review that changes; absent for a change of no single review. */
-  readonly review?: Pick<Composition, 'session' | 'decision'>;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -712,7 +709,14 @@ function hasEventNear({ sm, session }: Place, types: readonly CorporateAction['t
 
 /** Values of the treatment that change levels, with the subject and manner of each. */
 const TREATMENTS: readonly {
-  readonly member: 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'rights' | 'delisting';
+  readonly member:
+    | 'reinvestment'
+    | 'reinvestment_at'
+    | 'special_dividends'
+    | 'splits'
+    | 'spin_offs'
+    | 'rights'
+    | 'delisting';
   readonly value: string;
   readonly subject: Subject;
   readonly manner: Manner;
@@ -721,6 +725,8 @@ const TREATMENTS: readonly {
 }[] = [
   { member: 'reinvestment', value: 'index', subject: 'reinvestment', manner: 'value' },
   { member: 'reinvestment', value: 'constituent', subject: 'reinvestment', manner: 'value' },
+  { member: 'reinvestment_at', value: 'close', subject: 'reinvestment', manner: 'value' },
+  { member: 'reinvestment_at', value: 'previous_close', subject: 'reinvestment', manner: 'value' },
   {
     member: 'special_dividends',
     value: 'ignore',
@@ -749,13 +755,17 @@ function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>)
   }));
 }
 
+/** Values of treatments that a document need not state. */
+const DEFAULTS: Readonly<Record<string, string>> = { reinvestment_at: 'close' };
+
 function listTreatmentCandidates(place: Place): Candidate[] {
   const { document, ruleId } = place;
   if (!isRuleDocument(document)) return [];
   const { treatment } = document.pipeline;
   return [
     ...TREATMENTS.filter(
-      ({ member, value, types }) => treatment[member] !== value && (types === undefined || hasEventNear(place, types)),
+      ({ member, value, types }) =>
+        (treatment[member] ?? DEFAULTS[member]) !== value && (types === undefined || hasEventNear(place, types)),
     ).map(({ member, value, subject, manner }) =>
       createConvention({
         subject,

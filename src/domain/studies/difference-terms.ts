@@ -1,4 +1,5 @@
 import { listChanges } from '../base/json.js';
+import { Refusal } from '../base/refusals.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
@@ -41,7 +42,7 @@ import {
   type ReturnVariant,
 } from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';
-import { alignMarket, type SessionMarket } from '../market/session-market.js';
+import { alignMarket, BeforeMarketError, type SessionMarket } from '../market/session-market.js';
 import type { OwnLevels } from './outside-levels.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
@@ -402,7 +403,7 @@ export interface Window {
  * @param from session before the first change, and before the first changed review
  * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
-export function openWindow(own: Evaluation, from: number): Window | null {
+function openWindow(own: Evaluation, from: number): Window | null {
   const { rule, terms, compositions, path } = own;
   const { sm, document, treatment } = rule;
   if (path === null || document.pipeline === null) return null;
@@ -752,6 +753,78 @@ function createWindowMarkets(
     replace: (edits, use) => changeFields(edits, market.dates.length, (fields) => use(replaceFields(sm, fields))),
   };
 }
+
+/** Change with the day on which it begins to act; null for a change from the start. */
+export interface DatedChange {
+  readonly date: Day | null;
+  readonly edits: readonly Edit[];
+  /** First review that changes; absent for a change of no single review. */
+  readonly review?: Pick<Composition, 'session' | 'decision'>;
+}
+
+/** Computes a result. Returns null if it is refused, because a change can make a document or a market invalid. */
+export function attempt<T>(compute: () => T): T | null {
+  try {
+    return compute();
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof BeforeMarketError) return null;
+    if (error instanceof Error && error.name === 'ZodError') return null;
+    throw error;
+  }
+}
+
+/** Returns the run after changes. Its sessions before the changes are those of the run where that is possible. */
+export function evaluateWhole(own: Evaluation, candidates: readonly DatedChange[], session: number): Evaluation {
+  const edits = candidates.flatMap((candidate) => candidate.edits);
+  const from = findBegin(own, candidates, session);
+  return (
+    changeLevels(own, edits) ??
+    (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
+    evaluateChanged(own, edits)
+  );
+}
+
+/** Returns the session before which changes have no effect. Returns null for changes of the whole run. */
+export function findBegin(
+  { compositions: { sm }, rule }: Evaluation,
+  candidates: readonly DatedChange[],
+  session: number,
+): number | null {
+  if (candidates.some(({ date }) => date === null)) return null;
+  const sessions = candidates.flatMap(({ review, date, edits }) => {
+    if (review === undefined) return [sm.sessionAt(date!)];
+    // A review that is decided on changed data reads the holdings since the previous one.
+    const previous = rule.list.findLast((one) => one.session < review.session);
+    const isOfData = edits.some(({ kind }) => kind !== 'document');
+    return [review.session, review.decision, isOfData && previous !== undefined ? previous.session : Infinity];
+  });
+  return Math.min(session - WINDOW_SESSIONS, ...sessions.map((one) => one - REVIEW_SESSIONS));
+}
+
+/** Runs a window. Returns null if a decision reads data from before it. */
+export function runInWindow<T>(run: () => T | null): T | null {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof BeforeMarketError) return null;
+    throw error;
+  }
+}
+
+export function findWindow(own: Evaluation, from: number): Window | null {
+  const opened = windows.get(own) ?? new Map<number, Window | null>();
+  windows.set(own, opened);
+  if (!opened.has(from)) opened.set(from, openWindow(own, from));
+  return opened.get(from)!;
+}
+
+const windows = new WeakMap<Evaluation, Map<number, Window | null>>();
+
+/** Sessions from the state of the book to a difference. */
+export const WINDOW_SESSIONS = 8;
+
+/** Sessions from the state of the book to a review that a change can move by one session. */
+export const REVIEW_SESSIONS = 3;
 
 /** Operation of a JSON patch (RFC 6902). */
 export interface PatchOperation {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { SHAPES } from '#domain/studies/differences.js';
+import { SHAPES } from '#domain/studies/difference-result.js';
 import { LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
 import { createJobStatus } from './jobs.js';

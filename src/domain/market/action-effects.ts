@@ -2,7 +2,7 @@ import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import { readRateOn } from './currencies.js';
 import {
-  createKey,
+  createGrowthKey,
   createWithholding,
   findTerms,
   type GrowthTerms,
@@ -17,8 +17,8 @@ import {
   readReference,
   type ReturnVariant,
 } from './market-data.js';
-import { createExchangeRates, findRedenomination } from './rates.js';
-import { readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
+import { createExchangeRates, findRedenomination, shareRates } from './rates.js';
+import { findBasis, type MarketBasis, readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
 
 /** Amounts of a session's corporate actions on one security, per share on the new share basis. */
 export interface SessionAmounts {
@@ -484,10 +484,11 @@ const tablesByMarket = new WeakMap<SessionMarket, Map<string, EffectTable>>();
 export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   let tables = tablesByMarket.get(sm);
   if (!tables) tablesByMarket.set(sm, (tables = new Map()));
-  const key = createKey(terms);
+  const key = createGrowthKey(terms);
   let table = tables.get(key);
   if (!table) {
-    tables.set(key, (table = readEffects(sm, terms)));
+    const basis = findBasis(sm);
+    tables.set(key, (table = basis === undefined ? readEffects(sm, terms) : replaceEffects(sm, terms, basis)));
     if (tables.size > TABLES_MAX) tables.delete(tables.keys().next().value!);
   }
   return table;
@@ -536,7 +537,9 @@ export function computeOpening(table: EffectTable, position: number, before: num
  * Returns true if an effect may change the units of a holding. If units are not shares, only an adjustment of the
  * previous close that changes the value of a holding does.
  */
-function hasOpening({ ratio, rights, special, cash }: SessionEffect, terms: GrowthTerms): boolean {
+function hasOpening(table: UnindexedEffects, position: number, terms: GrowthTerms): boolean {
+  const [ratio, rights] = [table.ratio[position]!, table.rights[position]!];
+  const [special, cash] = [table.special[position]!, table.cash[position]!];
   if (holdsShares(terms)) return ratio !== 1 || rights > 0 || special > 0 || cash > 0;
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }
@@ -549,41 +552,105 @@ interface ListedEffect {
   readonly net: number;
 }
 
+const AMOUNTS = [
+  'ratio',
+  'cash',
+  'rights',
+  'subscription',
+  'special',
+  'income',
+  'spunOff',
+  'detached',
+  'ordinary',
+  'net',
+] as const;
+
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   const getTerms = createTermsBySession(sm, terms);
-  const listedEffects = listEffects(sm, getTerms);
-  const starts = new Int32Array(sm.sessions.length + 1);
-  const isOpening = new Uint8Array(sm.sessions.length);
-  for (const { effect, session } of listedEffects) {
-    starts[session + 1]!++;
-    if (hasOpening(effect, getTerms(session))) isOpening[session] = 1;
-  }
-  for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  const getEffects = (member: keyof SessionAmounts): Float64Array =>
-    Float64Array.from(listedEffects, ({ effect }) => effect[member]);
-  const ordinaryDividends = Float64Array.from(listedEffects, (listedEffect) => listedEffect.ordinary);
+  const listed = listEffects(sm, getTerms);
+  const table = allocateEffects(sm, terms, listed.length);
+  listed.forEach(({ effect, session, ordinary, net }, e) => {
+    table.columns[e] = effect.column;
+    table.sessions[e] = session;
+    table.ratio[e] = effect.ratio;
+    table.cash[e] = effect.cash;
+    table.rights[e] = effect.rights;
+    table.subscription[e] = effect.subscription;
+    table.special[e] = effect.special;
+    table.income[e] = effect.income;
+    table.spunOff[e] = effect.spunOff;
+    table.detached[e] = effect.detached;
+    table.ordinary[e] = ordinary;
+    table.net[e] = net;
+  });
+  return indexEffects(table, getTerms);
+}
+
+type UnindexedEffects = Omit<EffectTable, 'getTerms'>;
+
+function allocateEffects({ sessions }: SessionMarket, terms: GrowthTerms, count: number): UnindexedEffects {
+  const allocate = (): Float64Array => new Float64Array(count);
   return {
-    columns: Int32Array.from(listedEffects, ({ effect }) => effect.column),
-    ratio: getEffects('ratio'),
-    cash: getEffects('cash'),
-    rights: getEffects('rights'),
-    subscription: getEffects('subscription'),
-    special: getEffects('special'),
-    income: getEffects('income'),
-    spunOff: getEffects('spunOff'),
-    detached: getEffects('detached'),
-    ordinary: ordinaryDividends,
-    net: Float64Array.from(listedEffects, (listedEffect) => listedEffect.net),
-    starts,
-    isOpening,
+    columns: new Int32Array(count),
+    ratio: allocate(),
+    cash: allocate(),
+    rights: allocate(),
+    subscription: allocate(),
+    special: allocate(),
+    income: allocate(),
+    spunOff: allocate(),
+    detached: allocate(),
+    ordinary: allocate(),
+    net: allocate(),
+    starts: new Int32Array(sessions.length + 1),
+    isOpening: new Uint8Array(sessions.length),
     terms,
-    getTerms,
-    carried: new Float64Array(listedEffects.length).fill(Number.NaN),
-    sessions: Int32Array.from(listedEffects, ({ session }) => session),
+    carried: allocate().fill(Number.NaN),
+    sessions: new Int32Array(count),
   };
 }
 
-function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['getTerms'] {
+function indexEffects(table: UnindexedEffects, getTerms: EffectTable['getTerms']): EffectTable {
+  const { sessions, starts, isOpening } = table;
+  sessions.forEach((session, e) => {
+    starts[session + 1]!++;
+    if (isOpening[session] === 0 && hasOpening(table, e, getTerms(session))) isOpening[session] = 1;
+  });
+  for (let s = 0; s < isOpening.length; s++) starts[s + 1]! += starts[s]!;
+  return { ...table, getTerms };
+}
+
+/** Returns the effects of the basis of a market, in which those of some securities are read again. */
+function replaceEffects(sm: SessionMarket, terms: GrowthTerms, basis: MarketBasis): EffectTable {
+  const view: SessionMarket = { ...sm, actions: basis.actions };
+  shareRates(sm, view);
+  const [before, own] = [createEffectTable(basis.sm, terms), readEffects(view, terms)];
+  const isChanged = new Uint8Array(sm.securityCount);
+  for (const column of basis.columns) isChanged[column] = 1;
+  // Positions in the table of the basis, and complements of positions in that of the changed securities.
+  const order: number[] = [];
+  let next = 0;
+  const takeBefore = (session: number, column: number): void => {
+    for (; next < own.columns.length; next++) {
+      const at = own.sessions[next]!;
+      if (at > session || (at === session && own.columns[next]! > column)) return;
+      order.push(~next);
+    }
+  };
+  before.columns.forEach((column, e) => {
+    if (isChanged[column] === 1) return;
+    takeBefore(before.sessions[e]!, column);
+    order.push(e);
+  });
+  takeBefore(Infinity, 0);
+  const table = allocateEffects(sm, terms, order.length);
+  for (const member of ['columns', 'sessions', ...AMOUNTS] as const)
+    order.forEach((from, e) => (table[member][e] = from < 0 ? own[member][~from]! : before[member][from]!));
+  return indexEffects(table, own.getTerms);
+}
+
+/** Returns the terms that hold on a session. */
+export function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['getTerms'] {
   if (terms.amended === undefined) return () => terms;
   const termsBySession = new Map<number, GrowthTerms>();
   return (session) => {
@@ -619,7 +686,7 @@ function listEffects(sm: SessionMarket, getTerms: EffectTable['getTerms']): List
       list[list.length - 1] = { effect, session, ordinary: before.ordinary + ordinaryDividend, net: before.net + net };
     } else list.push({ effect: { column, ...change }, session, ordinary: ordinaryDividend, net });
   }
-  return list.map((listed) => payBeforeRights(sm, listed, getTerms(listed.session), list));
+  return list.map((one) => (one.effect.rights === 0 ? one : payBeforeRights(sm, one, getTerms(one.session), list)));
 }
 
 /**
@@ -632,6 +699,7 @@ function convertAmounts(
   { action, column, session }: SessionAction,
 ): CorporateAction {
   const rates = createExchangeRates(sm, currency);
+  if (rates.isNative(column)) return action;
   const isCash = ACTION_KINDS[action.type] === 'cash';
   const isPaid = isCash && (action.type === 'DIVIDEND' || specialDividends !== 'adjust');
   const on = isPaid ? session : Math.max(0, session - 1);
@@ -656,7 +724,7 @@ function payBeforeRights(
   earlier: readonly ListedEffect[],
 ): ListedEffect {
   const { session, ordinary, net } = listed;
-  if (effect.rights === 0 || session <= sm.first) return { effect, ...listed };
+  if (session <= sm.first) return { effect, ...listed };
   const paid = { ...effect, income: effect.income + ordinary }; // the price return has points without income
   const shares = countSharesOfPayments(
     paid,

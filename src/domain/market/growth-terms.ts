@@ -282,3 +282,14 @@ export function createKey(terms: GrowthTerms): string {
     ...(terms.amended ?? []),
   ]);
 }
+
+/** Returns the key of terms without amendments that change no term. */
+export function createGrowthKey({ amended, ...first }: GrowthTerms): string {
+  const changed: AmendedTerms[] = [];
+  for (const one of amended ?? []) {
+    const { after: _after, ...before } = changed.at(-1) ?? toChangingTerms(first, 0);
+    const { after: _day, ...own } = toChangingTerms({ ...first, ...one }, 0);
+    if (JSON.stringify(before) !== JSON.stringify(own)) changed.push({ after: one.after, ...own });
+  }
+  return createKey(changed.length === 0 ? first : { ...first, amended: changed });
+}

@@ -5,6 +5,7 @@ import {
   carryClose,
   computeGrowthStep,
   createEffectTable,
+  createTermsBySession,
   type EffectTable,
   findEffect,
   findEffectAfter,
@@ -14,6 +15,7 @@ import {
   shareEffects,
 } from './action-effects.js';
 import {
+  createGrowthKey,
   createKey,
   type GrowthTerms,
   holdsShares,
@@ -22,13 +24,19 @@ import {
   toHoldingTerms,
   withoutSpinOffs,
 } from './growth-terms.js';
+import type { Calendars } from '../calendars/calendar.js';
+import type { MarketData } from './market-data.js';
 import { createExchangeRates, type ExchangeRates, findRedenomination, requireRate, shareRates } from './rates.js';
 import {
   BeforeMarketError,
+  changeSecurities,
+  findBasis,
+  type MarketBasis,
   type MarketMark,
   readPanelRow,
   type SessionActions,
   type SessionMarket,
+  shareAbsences,
   type TermsMark,
 } from './session-market.js';
 
@@ -60,7 +68,12 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
   const settledTerms = sm.actions.all.some(({ action }) => action.type === 'SPIN_OFF') ? terms : withoutSpinOffs(terms);
-  return readCached(findCachedGrowth(sm).panels, createKey(settledTerms), () => computeGrowthPanel(sm, settledTerms));
+  return readCached(findCachedGrowth(sm).panels, createGrowthKey(settledTerms), () =>
+    computeGrowthPanel(sm, settledTerms, {
+      growth: allocateRetainedFloats((sm.sessions.length - sm.first) * sm.securityCount),
+      columns: listColumns(sm),
+    }),
+  );
 }
 
 /**
@@ -73,7 +86,7 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const growthTerms = toHoldingTerms(terms);
   const compute = holdsShares(growthTerms) ? computePricePanel : computeIndexPanel;
-  return readCached(findCachedGrowth(sm).indices, createKey(growthTerms), () => compute(sm, growthTerms));
+  return readCached(findCachedGrowth(sm).indices, createGrowthKey(growthTerms), () => compute(sm, growthTerms));
 }
 
 /**
@@ -90,11 +103,13 @@ function readCached(panels: Map<string, Float64Array>, key: string, make: () => 
 function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { securityCount, sessions, lastBar } = sm;
   const rates = createExchangeRates(sm, terms.currency);
-  const panel = computeGrowthPanel(sm, terms, allocateIndexMemory);
+  const columns = listColumns(sm, findBasis(sm));
+  const panel = computeGrowthPanel(sm, terms, { growth: allocateIndex(sm, terms), columns });
   if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
-    for (let i = 0; i < securityCount; i++) {
+    for (let k = 0; k < columns.length; k++) {
+      const i = columns[k]!;
       const value = s === 0 ? Number.NaN : panel[row - securityCount + i]! * panel[row + i]!;
       if (value === value) panel[row + i] = value;
       else panel[row + i] = lastBar[row + i]! >= 0 && rates.rateAt(s, i) > 0 ? 1 : Number.NaN;
@@ -103,19 +118,34 @@ function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
   return panel;
 }
 
+/** Returns the columns that are computed: those that differ from a basis, or all. */
+const listColumns = ({ securityCount }: SessionMarket, basis?: MarketBasis): Int32Array =>
+  Int32Array.from(basis?.columns ?? Array.from({ length: securityCount }).keys());
+
+/** Allocates a value index. The columns that are those of a basis are known. */
+function allocateIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+  const { sessions, first, securityCount } = sm;
+  const basis = findBasis(sm);
+  const panel = allocateIndexMemory((sessions.length - first) * securityCount, securityCount);
+  if (basis !== undefined) panel.set(computeValueIndex(basis.sm, terms));
+  return panel;
+}
+
 /** Computes the carried price of each security on each session, in the index currency. */
 function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
-  const { securityCount, rows, sessions, market, first } = sm;
+  const { rows, sessions, market } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
-  const panel = allocateIndexMemory((sessions.length - first) * securityCount, securityCount);
+  const panel = allocateIndex(sm, terms);
   const rates = createExchangeRates(sm, terms.currency);
   const carriedPrices = findBasePrices(sm, terms);
+  const columns = listColumns(sm, findBasis(sm));
   if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
     const { cells, from } = rows.read(close, s);
-    for (let i = 0; i < (from < 0 ? 0 : securityCount); i++) {
+    for (let k = 0; k < (from < 0 ? 0 : columns.length); k++) {
+      const i = columns[k]!;
       const price = cells[from + i]!;
       if (price === price) carriedPrices[i] = price;
     }
@@ -126,9 +156,10 @@ function computePricePanel(sm: SessionMarket, terms: GrowthTerms): Float64Array 
         carriedPrices[effect.column] =
           carryClose(effect, before) * findRedenomination(rates.redenominations, s, effect.column);
     }
-    panel.set(carriedPrices, readPanelRow(sm, s));
+    const row = readPanelRow(sm, s);
+    for (let k = 0; k < columns.length; k++) panel[row + columns[k]!] = carriedPrices[columns[k]!]!;
   }
-  for (let i = 0; i < securityCount; i++) {
+  for (const i of columns) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
     for (let s = findFirstComputed(sm); s < sessions.length; s++) panel[readPanelRow(sm, s) + i]! *= series[s]!;
@@ -142,19 +173,17 @@ function allocateIndexMemory(cells: number, securityCount: number): Float64Array
   return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateRetainedFloats(cells);
 }
 
-/**
- * Computes growth factors in rows of a panel. @param memory returns zeros for a number of cells, in rows of a number of
- * securities
- */
-function computeGrowthPanel(
-  sm: SessionMarket,
-  terms: GrowthTerms,
-  memory: (cells: number, securityCount: number) => Float64Array = allocateRetainedFloats,
-): Float64Array {
-  const { securityCount, rows, sessions, market, first } = sm;
+interface GrowthColumns {
+  /** Zeros, or cells of columns that are not computed; in rows of all securities. */
+  readonly growth: Float64Array;
+  readonly columns: Int32Array;
+}
+
+/** Computes growth factors of some columns in rows of a panel. */
+function computeGrowthPanel(sm: SessionMarket, terms: GrowthTerms, { growth, columns }: GrowthColumns): Float64Array {
+  const { rows, sessions, market } = sm;
   const close = market.fields.get('CLOSE')!;
   const table = createEffectTable(sm, terms);
-  const growth = memory((sessions.length - first) * securityCount, securityCount);
   const rates = createExchangeRates(sm, terms.currency);
   // Last price of each security on the share basis and in the currency of the previous session.
   const carriedPrices = findBasePrices(sm, terms);
@@ -162,7 +191,7 @@ function computeGrowthPanel(
     const touchedCells = listTouchedCells(table, rates, carriedPrices, s);
     const row = readPanelRow(sm, s);
     const { cells, from } = rows.read(close, s);
-    growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, securityCount });
+    growOverSession({ close: cells, growth, carried: carriedPrices, from, to: row, columns });
     for (const { effect, before } of touchedCells) {
       if (!(before > 0)) continue;
       const bar = readSessionClose(sm, table, s, effect.column);
@@ -172,8 +201,8 @@ function computeGrowthPanel(
       carriedPrices[effect.column] = step.carried * factor;
     }
   }
-  if (!sm.mark) growth.fill(Number.NaN, 0, Math.min(securityCount, growth.length));
-  convertGrowth(sm, terms.currency, growth);
+  if (!sm.mark && growth.length > 0) for (const i of columns) growth[i] = Number.NaN;
+  convertGrowth(sm, terms.currency, { growth, columns });
   return growth;
 }
 
@@ -183,7 +212,7 @@ function computeGrowthPanel(
  */
 export function readSessionClose(
   sm: SessionMarket,
-  { terms, getTerms }: EffectTable,
+  { terms, getTerms }: Pick<EffectTable, 'terms' | 'getTerms'>,
   session: number,
   column: number,
 ): number {
@@ -316,14 +345,16 @@ function findCarriedPrices(
   terms: GrowthTerms,
   { session, bars }: { readonly session: number; readonly bars: Int32Array },
 ): Float64Array {
-  const table = createEffectTable(sm, terms);
-  const { columns, starts } = table;
+  const priced = { terms, getTerms: createTermsBySession(sm, terms) };
   // Cash that was paid before the stored state may be missing, because the state contains the carried prices.
   const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carriedCloses = Float64Array.from(bars, (bar, column) =>
-    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readSessionClose(sm, table, bar, column),
+    isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : readSessionClose(sm, priced, bar, column),
   );
+  if (bars.every((bar) => bar === session || bar < 0)) return carriedCloses;
+  const table = createEffectTable(sm, terms);
+  const { columns, starts } = table;
   const { redenominations } = createExchangeRates(sm, terms.currency);
   for (let s = mark === null ? 0 : mark.session + 1; s <= session; s++) {
     for (let e = starts[s]!; e < starts[s + 1]!; e++) {
@@ -368,11 +399,12 @@ interface GrowthStep {
   readonly from: number;
   /** Start of the factors of the session in `growth`. */
   readonly to: number;
-  readonly securityCount: number;
+  readonly columns: Int32Array;
 }
 
-function growOverSession({ close, growth, carried, from, to, securityCount }: GrowthStep): void {
-  for (let i = 0; i < securityCount; i++) {
+function growOverSession({ close, growth, carried, from, to, columns }: GrowthStep): void {
+  for (let k = 0; k < columns.length; k++) {
+    const i = columns[k]!;
     const before = carried[i]!;
     const price = from < 0 ? Number.NaN : close[from + i]!;
     if (price === price) {
@@ -385,10 +417,10 @@ function growOverSession({ close, growth, carried, from, to, securityCount }: Gr
 }
 
 /** Multiplies growth by the change of the exchange rate of each security. */
-function convertGrowth(sm: SessionMarket, currency: string, growth: Float64Array): void {
-  const { securityCount, sessions } = sm;
+function convertGrowth(sm: SessionMarket, currency: string, { growth, columns }: GrowthColumns): void {
+  const { sessions } = sm;
   const rates = createExchangeRates(sm, currency);
-  for (let i = 0; i < securityCount; i++) {
+  for (const i of columns) {
     if (rates.isNative(i)) continue;
     const series = rates.seriesOf(i);
     for (let s = Math.max(1, findFirstComputed(sm)); s < sessions.length; s++)
@@ -450,11 +482,28 @@ export function cutMarket(
   return view;
 }
 
+/**
+ * Returns a market after changes of the actions and closes of some securities, with the growth of the others. Missing
+ * bars, exchange rates and reference data must be those of the market.
+ * @cost O(S + A), and O(S) per changed security when its growth is used
+ */
+export function replaceSecurities(
+  sm: SessionMarket,
+  input: { readonly market: MarketData; readonly calendars: Calendars },
+  columns: readonly number[],
+): SessionMarket {
+  const changed = changeSecurities(sm, input, columns);
+  shareAbsences(sm, changed);
+  shareRates(sm, changed);
+  return changed;
+}
+
 /** Returns a market with other fields than CLOSE. Its growth is that of the market, because growth reads only closes. */
 export function replaceFields(sm: SessionMarket, fields: SessionMarket['market']['fields']): SessionMarket {
   const view: SessionMarket = { ...sm, market: { ...sm.market, fields } };
   shareRates(sm, view);
   shareEffects(sm, view);
+  shareAbsences(sm, view);
   cache.set(view, findCachedGrowth(sm));
   return view;
 }

@@ -145,16 +145,21 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
     if (column >= 0 && session < sessions.length && action.exDay <= calendar.coverage.to)
       datedActions.push({ session, column, action });
   }
-  const all = datedActions.toSorted(
+  return orderActions(datedActions, sessions.length);
+}
+
+/** Orders placed actions. Actions of one session, column and ex-date keep their order. */
+function orderActions(placed: readonly SessionAction[], sessionCount: number): SessionActions {
+  const all = placed.toSorted(
     (a, b) => a.session - b.session || a.column - b.column || a.action.exDay - b.action.exDay,
   );
-  const starts = new Int32Array(sessions.length + 1);
-  const isStructural = new Uint8Array(sessions.length);
+  const starts = new Int32Array(sessionCount + 1);
+  const isStructural = new Uint8Array(sessionCount);
   for (const { session, action } of all) {
     starts[session + 1]!++;
     if (STRUCTURAL.has(action.type)) isStructural[session] = 1;
   }
-  for (let s = 0; s < sessions.length; s++) starts[s + 1]! += starts[s]!;
+  for (let s = 0; s < sessionCount; s++) starts[s + 1]! += starts[s]!;
   return {
     all,
     related: all.filter(({ action }) => action.related !== null),
@@ -162,6 +167,51 @@ export function placeActions({ market, sessions, calendar, columnOf }: PlaceActi
     starts,
     isStructural,
   };
+}
+
+/** Market of which another differs only in the actions and prices of some securities. */
+export interface MarketBasis {
+  readonly sm: SessionMarket;
+  /** Columns of these securities, ascending. */
+  readonly columns: readonly number[];
+  /** Actions of these securities in the changed market. */
+  readonly actions: SessionActions;
+}
+
+const bases = new WeakMap<SessionMarket, MarketBasis>();
+
+/** Returns the market of which a market was made by `changeSecurities`. Returns undefined for other markets. */
+export const findBasis = (sm: SessionMarket): MarketBasis | undefined => bases.get(sm);
+
+/**
+ * Returns a market after changes of the actions and closes of some securities. The new market has the same missing bars,
+ * dates and reference data, so that everything that concerns other securities is shared.
+ * @cost O(S + A)
+ */
+export function changeSecurities(
+  sm: SessionMarket,
+  { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars },
+  columns: readonly number[],
+): SessionMarket {
+  const { calendar, sessions, columnOf } = sm;
+  const isChanged = new Set(columns);
+  const names = new Set(columns.map((column) => sm.identifiers[column]!));
+  const own = market.actions.filter(({ identifier }) => names.has(identifier));
+  const actions = placeActions({ market: { ...market, actions: own }, sessions, calendar, columnOf });
+  const changed = alignMarket({
+    market,
+    calendar,
+    calendars,
+    shared: {
+      ...sm,
+      actions: orderActions(
+        [...sm.actions.all.filter(({ column }) => !isChanged.has(column)), ...actions.all],
+        sessions.length,
+      ),
+    },
+  });
+  bases.set(changed, { sm, columns, actions });
+  return changed;
 }
 
 /** Action that ends a security, or changes its code. */
@@ -482,6 +532,8 @@ interface AlignMarketInput {
   readonly calendars: Calendars;
   /** State after whose session the sessions are aligned. Cash payments before it may be missing from the actions. */
   readonly mark?: MarketMark;
+  /** Sessions, bars and actions that are known. */
+  readonly shared?: Pick<SessionMarket, 'sessions' | 'rows' | 'lastBar' | 'gaps' | 'actions'>;
 }
 
 /**
@@ -489,17 +541,17 @@ interface AlignMarketInput {
  * @cost O(S N), one pass; memory of 2 S N bytes, or 4 S N for 32,768 sessions or more. With a mark O(S + N) and one
  * pass over the later sessions, and memory only for their rows
  */
-export function alignMarket({ market, calendar, calendars, mark }: AlignMarketInput): SessionMarket {
+export function alignMarket({ market, calendar, calendars, mark, shared }: AlignMarketInput): SessionMarket {
   const { identifiers, dates } = market;
   const securityCount = identifiers.length;
   const axis = { first: mark ? mark.session : 0, securityCount };
-  const sessions = listSessions(calendar, dates);
-  const rows = createSessionRows(sessions, market);
+  const sessions = shared?.sessions ?? listSessions(calendar, dates);
+  const rows = shared?.rows ?? createSessionRows(sessions, market);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const findColumn = (identifier: string): number => columns.get(identifier) ?? -1;
-  const { lastBar, gaps } = createLastBars({ close, rows, count: sessions.length, securityCount }, mark);
-  const actions = placeActions({ market, sessions, calendar, columnOf: findColumn });
+  const { lastBar, gaps } = shared ?? createLastBars({ close, rows, count: sessions.length, securityCount }, mark);
+  const actions = shared?.actions ?? placeActions({ market, sessions, calendar, columnOf: findColumn });
   const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
   const readClose = (session: number, column: number): number => rows.valueAt(close, session, column);
   const findBarDay = (session: number, column: number): Day => {
@@ -647,7 +699,7 @@ export interface Absences {
  */
 const AGE_MAX = 64;
 
-const cache = new WeakMap<SessionMarket, Absences>();
+const absencesByMarket = new WeakMap<SessionMarket, Absences>();
 
 /**
  * Returns the securities without a bar on each session after an earlier bar. A security is no longer listed when its
@@ -655,9 +707,14 @@ const cache = new WeakMap<SessionMarket, Absences>();
  * @cost O(S N), once per market
  */
 export function listAbsences(sm: SessionMarket): Absences {
-  let absences = cache.get(sm);
-  if (!absences) cache.set(sm, (absences = findAbsences(sm)));
+  let absences = absencesByMarket.get(sm);
+  if (!absences) absencesByMarket.set(sm, (absences = findAbsences(sm)));
   return absences;
+}
+
+/** Lets a view of a market with the same bars use its absences. */
+export function shareAbsences(sm: SessionMarket, view: SessionMarket): void {
+  absencesByMarket.set(view, listAbsences(sm));
 }
 
 function findAbsences(sm: SessionMarket): Absences {

@@ -9,6 +9,7 @@ import { ACTION_KINDS, type CorporateAction, RETURN_VARIANTS } from '../market/m
 import type { SessionMarket } from '../market/session-market.js';
 import {
   changeDocument,
+  type DatedChange,
   type Edit,
   type Evaluation,
   findRuleId,
@@ -18,18 +19,14 @@ import {
 } from './difference-terms.js';
 
 /** Change that may explain a difference. */
-export interface Candidate {
+export interface Candidate extends DatedChange {
   readonly subject: Subject;
   readonly manner: Manner;
   readonly identifier: string | null;
-  readonly date: Day | null;
   readonly through: Day | null;
   readonly value: number | null;
-  readonly edits: readonly Edit[];
   /** Action of the outside level, as the predicate of a sentence. */
   readonly words: string;
-  /** First review that changes; absent for a change of no single review. */
-  readonly review?: Pick<Composition, 'session' | 'decision'>;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -104,7 +101,10 @@ function listActionCandidates(place: Place): Candidate[] {
   return [
     ...candidates,
     ...cancelled.map((action) =>
-      createActionCandidate(place, action, 'added', { ...action, status: 'paid' }, 'counted the cancelled', null),
+      createActionCandidate(
+        { action, day: toDate(place, place.sm.sessionAt(action.exDay)) },
+        { manner: 'added', after: { ...action, status: 'paid' }, words: 'counted the cancelled' },
+      ),
     ),
   ];
 }
@@ -133,28 +133,30 @@ const SUBJECT_BY_TYPE: Readonly<Record<CorporateAction['type'], Subject>> = {
   TICKER_CHANGE: 'removal',
 };
 
+interface DatedAction {
+  readonly action: CorporateAction;
+  /** Session on which it takes effect. */
+  readonly day: Day;
+}
+
+interface ActionChange extends Pick<Candidate, 'manner' | 'words'> {
+  readonly after: CorporateAction | null;
+  readonly value?: number | null;
+}
+
 function createActionCandidate(
-  { sm }: Place,
-  before: CorporateAction,
-  manner: Manner,
-  after: CorporateAction | null,
-  words: string,
-  value: number | null,
+  { action, day }: DatedAction,
+  { manner, after, words, value = null }: ActionChange,
 ): Candidate {
   return {
-    subject: SUBJECT_BY_TYPE[before.type],
+    subject: SUBJECT_BY_TYPE[action.type],
     manner,
-    identifier: before.identifier,
-    date: sm.sessions[
-      Math.min(
-        sm.sessions.length - 1,
-        sm.actions.all.find((one) => one.action === before)?.session ?? sm.sessionAt(before.exDay),
-      )
-    ]!,
+    identifier: action.identifier,
+    date: day,
     through: null,
     value,
-    words: `${words} ${ACTION_WORDS[before.type]} of ${before.identifier}`,
-    edits: [{ kind: 'action', before, after }],
+    words: `${words} ${ACTION_WORDS[action.type]} of ${action.identifier}`,
+    edits: [{ kind: 'action', before: action, after }],
   };
 }
 
@@ -181,7 +183,7 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
     after: CorporateAction | null,
     words: string,
     number: number | null = null,
-  ): Candidate => createActionCandidate(place, action, manner, after, words, number);
+  ): Candidate => createActionCandidate({ action, day: toDate(place, at) }, { manner, after, words, value: number });
   const kind = ACTION_KINDS[type];
   const candidates = [create('ignored', null, 'left out the')];
   const [before, later] = [sm.sessions[at - 1], sm.sessions[at + 1]];
@@ -707,7 +709,14 @@ function hasEventNear({ sm, session }: Place, types: readonly CorporateAction['t
 
 /** Values of the treatment that change levels, with the subject and manner of each. */
 const TREATMENTS: readonly {
-  readonly member: 'reinvestment' | 'special_dividends' | 'splits' | 'spin_offs' | 'rights' | 'delisting';
+  readonly member:
+    | 'reinvestment'
+    | 'reinvestment_at'
+    | 'special_dividends'
+    | 'splits'
+    | 'spin_offs'
+    | 'rights'
+    | 'delisting';
   readonly value: string;
   readonly subject: Subject;
   readonly manner: Manner;
@@ -716,6 +725,8 @@ const TREATMENTS: readonly {
 }[] = [
   { member: 'reinvestment', value: 'index', subject: 'reinvestment', manner: 'value' },
   { member: 'reinvestment', value: 'constituent', subject: 'reinvestment', manner: 'value' },
+  { member: 'reinvestment_at', value: 'close', subject: 'reinvestment', manner: 'value' },
+  { member: 'reinvestment_at', value: 'previous_close', subject: 'reinvestment', manner: 'value' },
   {
     member: 'special_dividends',
     value: 'ignore',
@@ -744,13 +755,17 @@ function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>)
   }));
 }
 
+/** Values of treatments that a document need not state. */
+const DEFAULTS: Readonly<Record<string, string>> = { reinvestment_at: 'close' };
+
 function listTreatmentCandidates(place: Place): Candidate[] {
   const { document, ruleId } = place;
   if (!isRuleDocument(document)) return [];
   const { treatment } = document.pipeline;
   return [
     ...TREATMENTS.filter(
-      ({ member, value, types }) => treatment[member] !== value && (types === undefined || hasEventNear(place, types)),
+      ({ member, value, types }) =>
+        (treatment[member] ?? DEFAULTS[member]) !== value && (types === undefined || hasEventNear(place, types)),
     ).map(({ member, value, subject, manner }) =>
       createConvention({
         subject,

@@ -36,6 +36,11 @@ const PRICE_ERROR = 0.04;
 /** Ratios of a difference to the estimate for an event: tax and the convention of reinvestment reduce it. */
 const EVENT_RATIOS = [0.55, 1.3] as const;
 
+const isLikelyRatio = (ratio: number): boolean => ratio > EVENT_RATIOS[0] && ratio < EVENT_RATIOS[1];
+
+/** Largest error of an earlier effect in units of the rounding of a level. */
+const EARLIER_TOLERANCE = 2;
+
 /** Largest ratio of a free value to the value of the event. */
 const VALUE_RATIO_MAX = 20;
 
@@ -112,6 +117,12 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
       : null;
   }
 
+  /** Estimates a small earlier effect that appears late in a rounded level. */
+  const estimateEarlier = (effect: number): number =>
+    isLikelyRatio(wanted / effect) || Math.abs(wanted - effect) <= EARLIER_TOLERANCE * tolerance
+      ? 0
+      : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
+
   /** Estimates a changed row of an event by the growth that its rows add. */
   function estimateEvent(
     { free, edits }: Candidate,
@@ -134,7 +145,8 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     const sessions = [...effects.keys()];
     if (sessions.every((at) => at > session)) return Infinity;
     const effect = effects.get(session);
-    if (effect === undefined) return null; // a small earlier effect that appears late in a rounded level
+    if (effect === undefined)
+      return estimateEarlier(sessions.reduce((sum, at) => sum + (at < session ? effects.get(at)! : 0), 0));
     if (free !== undefined && before !== null) {
       const part = contribute(before, sm.columnOf(before.identifier), session);
       if (part === null || part === 0) return null;
@@ -142,8 +154,7 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
       return ratio > 0 && ratio < VALUE_RATIO_MAX ? ESTIMATE_ERROR / 2 : Infinity;
     }
     const ratio = wanted / effect;
-    const isLikely = ratio > EVENT_RATIOS[0] && ratio < EVENT_RATIOS[1];
-    return isLikely || edits.length > 1 ? 0 : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
+    return isLikelyRatio(ratio) || edits.length > 1 ? 0 : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
   }
 
   return (candidate) => {

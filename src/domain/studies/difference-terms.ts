@@ -1,4 +1,5 @@
 import { listChanges } from '../base/json.js';
+import { Refusal } from '../base/refusals.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
@@ -31,7 +32,7 @@ import {
 } from '../definition/index-document.js';
 import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
 import { findOverlayType } from '../definition/overlays.js';
-import { markMarket, replaceFields } from '../market/growth.js';
+import { markMarket, replaceFields, replaceSecurities } from '../market/growth.js';
 import type { GrowthTerms } from '../market/growth-terms.js';
 import {
   type CorporateAction,
@@ -40,7 +41,8 @@ import {
   resolveVariant,
   type ReturnVariant,
 } from '../market/market-data.js';
-import { alignMarket, type SessionMarket } from '../market/session-market.js';
+import { createExchangeRates } from '../market/rates.js';
+import { alignMarket, BeforeMarketError, type SessionMarket } from '../market/session-market.js';
 import type { OwnLevels } from './outside-levels.js';
 import type { StoredModels } from '../risk/stored-models.js';
 
@@ -162,6 +164,9 @@ export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
   };
 }
 
+/** Returns true for a change that concerns only documents and the variant. */
+export const isOfDocuments = ({ kind }: Edit): boolean => kind === 'document' || kind === 'variant';
+
 /** Removes rows, which may be among those that another change added, and restores the order of the table. */
 function replaceActions(
   actions: CorporateAction[],
@@ -220,16 +225,34 @@ export function findRuleId({ documents, indexId }: Pick<RunTerms, 'documents' | 
   return source === undefined ? indexId : findRuleId({ documents, indexId: source });
 }
 
-/**
- * Runs the index up to a day.
- * @param known composer of the same inputs up to the same day
- * @throws Refusal in every case in which a backtest is refused
- */
-export function evaluate(terms: RunTerms, until: Day = terms.end, known?: Composer): Evaluation {
+interface EvaluateOptions {
+  /** Last day. Default: that of the inputs. */
+  readonly until?: Day;
+  /** Composer of the same inputs up to the same day. */
+  readonly composer?: Composer | undefined;
+  /** Aligned market of the inputs. */
+  readonly aligned?: SessionMarket | null;
+}
+
+/** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
+export function evaluate(
+  terms: RunTerms,
+  { until = terms.end, composer: known, aligned = null }: EvaluateOptions = {},
+): Evaluation {
   const { documents, indexId, calendars, models, createDecider, variant } = terms;
   const end = Math.min(until, terms.end);
-  const market = until < terms.end ? shortenMarket(terms.market, until) : terms.market;
-  const composer = known ?? createComposer({ market, calendars, documents, models, until: end, createDecider });
+  const market = until < terms.end && aligned === null ? shortenMarket(terms.market, until) : terms.market;
+  const composer =
+    known ??
+    createComposer({
+      market,
+      calendars,
+      documents,
+      models,
+      until: end,
+      createDecider,
+      ...(aligned === null ? {} : { aligned: new Map([[aligned.calendar.code, aligned]]) }),
+    });
   const compositions = composer.compositions(indexId);
   const { sm } = compositions;
   let to = findLastAtMost(sm.sessions, end);
@@ -249,6 +272,15 @@ export function evaluate(terms: RunTerms, until: Day = terms.end, known?: Compos
     path: beneath === null ? null : { gross: beneath.gross, drift: beneath.drift },
     states: new Map(),
   };
+}
+
+/** Runs the index with changes up to a day. @throws Refusal in every case in which a backtest is refused */
+export function evaluateChanged(own: Evaluation, edits: readonly Edit[], until?: Day): Evaluation {
+  const terms = applyEdits(own.terms, edits);
+  return evaluate(terms, {
+    ...(until === undefined ? {} : { until }),
+    aligned: alignChanged(own, edits, terms.market),
+  });
 }
 
 /** Returns the book beneath an overlay whose levels follow only from the path of that book. Otherwise returns null. */
@@ -371,14 +403,14 @@ export interface Window {
  * @param from session before the first change, and before the first changed review
  * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
-export function openWindow(own: Evaluation, from: number): Window | null {
+function openWindow(own: Evaluation, from: number): Window | null {
   const { rule, terms, compositions, path } = own;
   const { sm, document, treatment } = rule;
   if (path === null || document.pipeline === null) return null;
   if (from <= Math.max(rule.first, compositions.first)) return null;
   const stored = findState(own, from);
   const growth = createIndexTerms(rule, selectVariant(compositions, terms.variant).variant);
-  const alignChanges = createAligner(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
+  const markets = createWindowMarkets(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
   const isDecidedAlone = rule.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
   const isResumable = (edits: readonly Edit[]): boolean =>
     isDecidedAlone && edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
@@ -400,24 +432,22 @@ export function openWindow(own: Evaluation, from: number): Window | null {
     run(edits, to) {
       const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
       if (edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE')))
-        return alignChanges(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
+        return markets.align(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
       if (!isResumable(edits)) return null;
       const changed = change(edits);
       const decide = (market: SessionMarket): OwnLevels =>
         simulate(decideWindow(own, changed, { market, from, to, changedUntil: Infinity }), to, changed);
       if (!isOfMarket && edits.some(({ kind }) => kind !== 'document')) return null;
-      if (edits.every(isOfOtherField)) return decide(replaceFields(sm, applyEdits(terms, edits).market.fields));
-      return isOfMarket ? alignChanges(edits, to, decide) : decide(sm);
+      if (!isOfMarket) return decide(sm);
+      return edits.every(isOfOtherField) ? markets.replace(edits, decide) : markets.align(edits, to, decide);
     },
     complete(edits) {
       if (!isResumable(edits)) return null;
       const changed = applyEdits(terms, edits);
       const to = rule.first + path.gross.length - 1;
-      const market = edits.every(isOfOtherField)
-        ? replaceFields(sm, changed.market.fields)
-        : changed.market === terms.market
-          ? sm
-          : openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
+      const market =
+        alignChanged(own, edits, changed.market) ??
+        openMarketOn({ market: changed.market, calendars: terms.calendars, code: sm.calendar.code });
       const decided = decideWindow(own, changed, { market, from, to, changedUntil: findLastChanged(edits, sm) });
       const book = resumeBook(decided, { stored, from, to, growth: undefined }, own);
       const { levels, raw } = readWindow(own, { book, from }, changed);
@@ -435,6 +465,56 @@ export function openWindow(own: Evaluation, from: number): Window | null {
       };
     },
   };
+}
+
+/**
+ * Returns the market of a run after changes, in which securities without a change keep their growth. Returns null if the
+ * market must be aligned as a whole.
+ */
+function alignChanged(
+  { rule: { sm, document }, terms }: Evaluation,
+  edits: readonly Edit[],
+  market: MarketData,
+): SessionMarket | null {
+  if (market === terms.market) return sm;
+  const ofMarket = edits.filter(({ kind }) => kind === 'action' || kind === 'bars');
+  if (ofMarket.every(isOfOtherField) && !edits.some(({ kind }) => kind === 'series'))
+    return replaceFields(sm, market.fields);
+  const { securityCount, columnOf } = sm;
+  const close = sm.market.fields.get('CLOSE')!;
+  const hasOtherBars = edits.some(
+    (edit) =>
+      edit.kind === 'bars' &&
+      edit.field === 'CLOSE' &&
+      edit.bars.some(
+        ({ row, value }) => Number.isNaN(value) !== Number.isNaN(close[row * securityCount + edit.column]!),
+      ),
+  );
+  const changed = new Set(
+    edits.flatMap((edit) => {
+      if (edit.kind === 'bars') return [edit.column];
+      if (edit.kind !== 'action') return [];
+      const names = [edit.before, edit.after].flatMap((row) => (row === null ? [] : [row.identifier, row.related]));
+      return names.flatMap((name) => (name === null ? [] : [columnOf(name)]));
+    }),
+  );
+  changed.delete(-1);
+  const { pairColumns } = createExchangeRates(sm, document.currency);
+  const hasOtherRates = edits.some(({ kind }) => kind === 'series') || [...changed].some((one) => pairColumns.has(one));
+  if (hasOtherBars || hasOtherRates) return null;
+  // The value of a spin-off follows from the prices and events of both securities.
+  for (let count = 0; count < changed.size;) {
+    count = changed.size;
+    for (const { action, column } of sm.actions.related) {
+      const related = columnOf(action.related!);
+      if (related >= 0 && (changed.has(column) || changed.has(related))) changed.add(column).add(related);
+    }
+  }
+  return replaceSecurities(
+    sm,
+    { market, calendars: terms.calendars },
+    [...changed].toSorted((a, b) => a - b),
+  );
 }
 
 /** Returns true for a change of a field that growth does not read. */
@@ -613,54 +693,138 @@ function findLastChanged(edits: readonly Edit[], { market, sessionAt }: SessionM
   return days.reduce((last, day) => Math.max(last, sessionAt(day) + 1), 0);
 }
 
-/** Returns a function that calls another with the market of a window after changes of events and fields. */
-function createAligner(
+/** Calls functions with the market of a window after changes of events and fields. */
+interface WindowMarkets {
+  /** Aligns the changed market up to a session. */
+  align<T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T): T;
+  /** Changes fields that growth does not read. */
+  replace<T>(edits: readonly Edit[], use: (sm: SessionMarket) => T): T;
+}
+
+function createWindowMarkets(
   { rule: { sm }, terms }: Evaluation,
   from: number,
   growthTerms: readonly GrowthTerms[],
-): <T>(edits: readonly Edit[], to: number, use: (sm: SessionMarket) => T) => T {
+): WindowMarkets {
   const { market, calendar } = sm;
   const mark = markMarket(sm, from, growthTerms);
   const width = market.identifiers.length;
   const copies = new Map<string, Float64Array>();
-  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
   const copy = (field: string): Float64Array => {
     const panel = copies.get(field) ?? market.fields.get(field)!.slice();
     copies.set(field, panel);
     return panel;
   };
-  return (edits, to, use) => {
-    const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
-    const actions = later.filter(({ exDay }) => exDay <= sm.sessions[to]!);
-    const actionEdits = edits.filter(({ kind }) => kind === 'action');
+  const later = market.actions.filter(({ exDay }) => exDay > sm.sessions[from - 1]!);
+  const actionsUntil = new Map<number, readonly CorporateAction[]>();
+  const listActions = (to: number): readonly CorporateAction[] => {
+    const actions = actionsUntil.get(to) ?? later.filter(({ exDay }) => exDay <= sm.sessions[to]!);
+    actionsUntil.set(to, actions);
+    return actions;
+  };
+  /** Calls a function with changed fields. One copy of a panel serves all changes: each is undone after its use. */
+  const changeFields = <T>(edits: readonly Edit[], rows: number, use: (fields: MarketData['fields']) => T): T => {
     const cells = edits.flatMap((edit) =>
       edit.kind === 'bars'
         ? edit.bars.map(({ row, value }) => ({ field: edit.field, cell: row * width + edit.column, value }))
         : [],
     );
-    const changed = applyEdits({ ...terms, market: { ...market, actions } }, actionEdits).market;
-    // One copy of a panel serves all changes: each is undone after its use.
     for (const { field, cell, value } of cells) copy(field)[cell] = value;
     try {
       return use(
-        alignMarket({
-          market: {
-            ...changed,
-            dates: market.dates.subarray(0, rows),
-            fields: new Map(
-              [...market.fields, ...copies].map(([name, panel]) => [name, panel.subarray(0, rows * width)]),
-            ),
-          },
-          calendar,
-          calendars: terms.calendars,
-          mark,
-        }),
+        new Map([...market.fields, ...copies].map(([name, panel]) => [name, panel.subarray(0, rows * width)])),
       );
     } finally {
       for (const { field, cell } of cells) copies.get(field)![cell] = market.fields.get(field)![cell]!;
     }
   };
+  return {
+    align(edits, to, use) {
+      const rows = findLastAtMost(market.dates, sm.sessions[to]!) + 1;
+      const changed = applyEdits(
+        { ...terms, market: { ...market, actions: listActions(to) } },
+        edits.filter(({ kind }) => kind === 'action'),
+      ).market;
+      const dates = market.dates.subarray(0, rows);
+      return changeFields(edits, rows, (fields) =>
+        use(alignMarket({ market: { ...changed, dates, fields }, calendar, calendars: terms.calendars, mark })),
+      );
+    },
+    replace: (edits, use) => changeFields(edits, market.dates.length, (fields) => use(replaceFields(sm, fields))),
+  };
 }
+
+/** Change with the day on which it begins to act; null for a change from the start. */
+export interface DatedChange {
+  readonly date: Day | null;
+  readonly edits: readonly Edit[];
+  /** First review that changes; absent for a change of no single review. */
+  readonly review?: Pick<Composition, 'session' | 'decision'>;
+}
+
+/** Computes a result. Returns null if it is refused, because a change can make a document or a market invalid. */
+export function attempt<T>(compute: () => T): T | null {
+  try {
+    return compute();
+  } catch (error) {
+    if (error instanceof Refusal || error instanceof BeforeMarketError) return null;
+    if (error instanceof Error && error.name === 'ZodError') return null;
+    throw error;
+  }
+}
+
+/** Returns the run after changes. Its sessions before the changes are those of the run where that is possible. */
+export function evaluateWhole(own: Evaluation, candidates: readonly DatedChange[], session: number): Evaluation {
+  const edits = candidates.flatMap((candidate) => candidate.edits);
+  const from = findBegin(own, candidates, session);
+  return (
+    changeLevels(own, edits) ??
+    (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
+    evaluateChanged(own, edits)
+  );
+}
+
+/** Returns the session before which changes have no effect. Returns null for changes of the whole run. */
+export function findBegin(
+  { compositions: { sm }, rule }: Evaluation,
+  candidates: readonly DatedChange[],
+  session: number,
+): number | null {
+  if (candidates.some(({ date }) => date === null)) return null;
+  const sessions = candidates.flatMap(({ review, date, edits }) => {
+    if (review === undefined) return [sm.sessionAt(date!)];
+    // A review that is decided on changed data reads the holdings since the previous one.
+    const previous = rule.list.findLast((one) => one.session < review.session);
+    const isOfData = edits.some(({ kind }) => kind !== 'document');
+    return [review.session, review.decision, isOfData && previous !== undefined ? previous.session : Infinity];
+  });
+  return Math.min(session - WINDOW_SESSIONS, ...sessions.map((one) => one - REVIEW_SESSIONS));
+}
+
+/** Runs a window. Returns null if a decision reads data from before it. */
+export function runInWindow<T>(run: () => T | null): T | null {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof BeforeMarketError) return null;
+    throw error;
+  }
+}
+
+export function findWindow(own: Evaluation, from: number): Window | null {
+  const opened = windows.get(own) ?? new Map<number, Window | null>();
+  windows.set(own, opened);
+  if (!opened.has(from)) opened.set(from, openWindow(own, from));
+  return opened.get(from)!;
+}
+
+const windows = new WeakMap<Evaluation, Map<number, Window | null>>();
+
+/** Sessions from the state of the book to a difference. */
+export const WINDOW_SESSIONS = 8;
+
+/** Sessions from the state of the book to a review that a change can move by one session. */
+export const REVIEW_SESSIONS = 3;
 
 /** Operation of a JSON patch (RFC 6902). */
 export interface PatchOperation {
@@ -691,7 +855,7 @@ export interface ChangeView {
  * that begins with its id.
  */
 export function describeEdits(terms: RunTerms, edits: readonly Edit[]): ChangeView {
-  const after = applyEdits(terms, edits);
+  const after = applyEdits(terms, edits.filter(isOfDocuments));
   const document = Object.entries(after.documents).flatMap(([id, changed]) => {
     const prefix = id === terms.indexId ? '' : `/${id}`;
     return listChanges(terms.documents[id], changed).map(({ op, path, after: value }): PatchOperation => ({

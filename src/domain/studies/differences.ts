@@ -1,8 +1,31 @@
-import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
+import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
 import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
+import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
+import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
+import type { OutsideComposition } from './difference-parts.js';
+import { createResult, type Difference, type Fit, type Node } from './difference-result.js';
+import {
+  applyEdits,
+  attempt,
+  changeDocument,
+  changeLevels,
+  type Edit,
+  evaluate,
+  evaluateChanged,
+  evaluateWhole,
+  findBegin,
+  findRuleId,
+  findState,
+  findWindow,
+  REVIEW_SESSIONS,
+  runInWindow,
+  type RunTerms,
+  type Subject,
+  WINDOW_SESSIONS,
+} from './difference-terms.js';
 import {
   type Agreement,
   compareLevels,
@@ -10,36 +33,13 @@ import {
   computeUnit,
   countEqualReturns,
   findDecimals,
-  isEqualAt,
   levelOn,
-  listErrors,
   NOTHING,
   type OutsideLevels,
   type OwnLevels,
   PRECISION,
   selectCommon,
-  type Unexplained,
 } from './outside-levels.js';
-import { BeforeMarketError } from '../market/session-market.js';
-import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
-import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
-import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
-import {
-  applyEdits,
-  changeDocument,
-  changeLevels,
-  type ChangeView,
-  describeEdits,
-  type Edit,
-  evaluate,
-  type Evaluation,
-  findRuleId,
-  findState,
-  openWindow,
-  type RunTerms,
-  type Subject,
-  type Window,
-} from './difference-terms.js';
 
 export interface DifferenceInput {
   readonly terms: Omit<RunTerms, 'variant' | 'reading'>;
@@ -59,23 +59,6 @@ export interface DifferenceInput {
   /** Reports progress from 0 to 1; throws to cancel the search. */
   readonly report: (fraction: number, message: string) => void;
 }
-
-export interface CauseName extends Pick<Candidate, 'subject' | 'manner' | 'identifier' | 'value'> {
-  readonly date: string | null;
-  readonly sentence: string;
-}
-
-export interface Cause extends CauseName {
-  readonly through: string | null;
-  readonly change: ChangeView;
-  readonly sessions: number;
-  readonly effect_bps: number;
-  readonly ties: readonly CauseName[];
-}
-
-/** Courses of a difference over the sessions. */
-export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'currency', 'none'] as const;
-export type Shape = (typeof SHAPES)[number];
 
 /** Question of a job: the outside levels, or the series that has them, and their terms. */
 export interface DifferenceQuestion {
@@ -123,63 +106,6 @@ function readSeriesLevels(
   return Array.from(dates, (day, row) => [day, close[row * identifiers.length + column]!]);
 }
 
-export interface Difference {
-  readonly variant: ReturnVariant;
-  readonly scale: number;
-  readonly decimals: number | null;
-  readonly sessions: {
-    readonly common: number;
-    readonly equal: number;
-    readonly explained: number;
-    readonly unexplained: readonly { readonly date: string; readonly difference_bps: number }[];
-  };
-  readonly largest: {
-    readonly date: string;
-    readonly own: number;
-    readonly outside: number;
-    readonly difference_bps: number;
-  };
-  readonly mean_absolute_bps: number;
-  readonly shapes: readonly Shape[];
-  readonly causes: readonly Cause[];
-  readonly complete: boolean;
-  readonly fewest: number | null;
-  readonly reproduced: boolean;
-  /** Differences that remain if no cause, the first, the first two and so on are removed. */
-  readonly remaining: { readonly dates: readonly string[]; readonly bps: readonly (readonly number[])[] };
-  /** Null without constituents from outside. */
-  readonly parts: DifferenceParts | null;
-}
-
-/** State of the search: a run with some changes. */
-interface Node {
-  readonly terms: RunTerms;
-  readonly own: Evaluation;
-  readonly chosen: readonly Choice[];
-  readonly unexplained: Unexplained;
-  readonly agreement: Agreement;
-}
-
-/** Change that explains a session, with the others that explain it as well. */
-interface Choice {
-  readonly candidate: Candidate;
-  /** Position of the first session that it explains. */
-  readonly position: number;
-  /** Candidates that agree with the outside level at least as long. */
-  readonly rivals: readonly Fit[];
-  /** Levels before and after the change; null for further changes of one session. */
-  readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
-  /** True for one of several changes of a session. */
-  readonly isPaired: boolean;
-}
-
-interface Fit {
-  readonly candidates: readonly Candidate[];
-  readonly terms: RunTerms;
-  readonly own: Evaluation;
-  readonly agreement: Agreement;
-}
-
 /** Maximum number of states whose candidates are computed. */
 const EXPANSIONS_MAX = 16;
 
@@ -195,8 +121,9 @@ const AHEAD = 2;
 /** Maximum number of pairs of changes of one session that are computed. */
 const PAIRS_MAX = 60;
 
-/** Maximum number of rivals that are computed with all other causes. */
+/** Maximum number of rivals that are compared with all other causes, and of those whose run is not known yet. */
 const RIVALS_MAX = 40;
+const NEW_RIVALS_MAX = 10;
 
 interface Search {
   readonly outside: OutsideLevels;
@@ -221,7 +148,8 @@ export function explainDifference(input: DifferenceInput): Difference {
   const { search } = root;
   const start = extendNode(root.node, search);
   descend(convertNode(start, input.currency, search), search);
-  return createResult(search.best ?? start, start, { search, compositions: input.compositions ?? [] });
+  const { outside, isBounded } = search;
+  return createResult(search.best ?? start, start, { outside, isBounded, compositions: input.compositions ?? [] });
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
@@ -239,10 +167,9 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
     words: `is in ${currency}`,
     edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
   };
-  const terms = applyEdits(start.terms, candidate.edits);
-  const converted = evaluate(terms); // a missing exchange rate is refused
+  const converted = evaluateChanged(start.own, candidate.edits); // a missing exchange rate is refused
   const agreement = compareLevels(converted, outside, NOTHING);
-  return createChild(start, { candidates: [candidate], terms, own: converted, agreement }, []);
+  return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
 }
 
 function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
@@ -250,7 +177,7 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
   let composer: Composer | undefined;
   const evaluated = variants.flatMap((variant) => {
-    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, input.terms.end, composer));
+    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, { composer }));
     composer = own?.composer ?? composer;
     return own === null ? [] : [{ variant, own }];
   });
@@ -286,17 +213,6 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
       isBounded: false,
     },
   };
-}
-
-/** Computes a result. Returns null if it is refused, because a change can make a document or a market invalid. */
-function attempt<T>(compute: () => T): T | null {
-  try {
-    return compute();
-  } catch (error) {
-    if (error instanceof Refusal || error instanceof BeforeMarketError) return null;
-    if (error instanceof Error && error.name === 'ZodError') return null;
-    throw error;
-  }
 }
 
 const isSolved = ({ agreement }: Node, { outside }: Search): boolean => agreement.reach >= outside.days.length;
@@ -335,16 +251,36 @@ function descend(node: Node, search: Search): void {
   );
   const fits = listFits(node, search);
   if (fits.length > BRANCHES_MAX) search.isBounded = true;
-  for (const fit of fits.slice(0, BRANCHES_MAX)) {
+  const followed = fits.slice(0, BRANCHES_MAX).flatMap((fit) => {
+    const whole = complete(node, fit, search);
+    return whole === null ? [] : [{ fit, whole }];
+  });
+  for (const { fit, whole } of followed) {
     const rivals = fits.filter(
       (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
     );
-    descend(createChild(node, fit, rivals), search);
+    descend(
+      createChild(node, whole, () => listRuns(node, rivals, search)),
+      search,
+    );
   }
-  if (fits.length === 0) descendWithout(node, search, false);
+  if (followed.length === 0) descendWithout(node, search, false);
 }
 
-function createChild(node: Node, { candidates, terms, own, agreement }: Fit, rivals: readonly Fit[]): Node {
+/** Returns the runs of changes. Computes only some of those that are not known. */
+function listRuns(node: Node, rivals: readonly Tried[], search: Search): Fit[] {
+  const unknown = rivals.filter(({ brief }) => brief !== undefined).slice(0, NEW_RIVALS_MAX);
+  return rivals
+    .filter((one) => one.brief === undefined || unknown.includes(one))
+    .slice(0, RIVALS_MAX)
+    .flatMap((one) => complete(node, one, search) ?? []);
+}
+
+function createChild(
+  node: Node,
+  { candidates, terms, own, agreement }: Fit,
+  listRivals: () => readonly Fit[] = () => [],
+): Node {
   const position = node.agreement.reach;
   return {
     ...node,
@@ -356,7 +292,7 @@ function createChild(node: Node, { candidates, terms, own, agreement }: Fit, riv
       ...candidates.map((candidate, k) => ({
         candidate,
         position,
-        rivals: candidates.length === 1 ? rivals : [],
+        listRivals: candidates.length === 1 ? listRivals : () => [],
         // Changes of one session that explain it together have one ratio of levels.
         levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
         isPaired: candidates.length > 1,
@@ -436,9 +372,9 @@ function findScaleChange(node: Node, { outside }: Search): Node | null {
     ],
   };
   const terms = applyEdits(node.terms, candidate.edits);
-  const own = evaluate(terms);
+  const own = changeLevels(node.own, candidate.edits)!;
   const agreement = compareLevels(own, outside, node.unexplained);
-  return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }, []) : null;
+  return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }) : null;
 }
 
 const invert = (value: number | null): number | null => (value === null ? null : 1 / value);
@@ -457,7 +393,7 @@ interface Tried extends Fit {
   readonly effect: number;
   /** Ratios of the levels on this session and the next ones. */
   readonly effects: readonly number[];
-  /** Changes whose agreement is known only for a few sessions after the difference. */
+  /** Changes whose run is known only for a few sessions after the difference. */
   readonly brief?: readonly Edit[] | undefined;
   /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
@@ -476,20 +412,24 @@ const isMoved = ({ unexplained }: Node, { manner, edits }: Candidate): boolean =
 /** Size of a difference in units of rounding up to which two of many changes explain it by chance. */
 const PAIR_FAINT = 500;
 
+/** Returns true if some change has the size of the difference by chance, because it is near the rounding. */
+function isFaint(node: Node, search: Search): boolean {
+  const { needed, tolerance } = seek(node, search);
+  return search.outside.decimals !== null && Math.abs(needed[0]!.difference) < (FAINT * tolerance) / 2;
+}
+
 /**
  * Returns the position up to which a change must agree at least. A session is no evidence by itself if the difference is
  * near the rounding, or after a step without an explanation, because the weights may then be others.
  */
 function findEvidence(node: Node, search: Search): number {
   const { reach } = node.agreement;
-  const { needed, tolerance } = seek(node, search);
-  const isFaint = search.outside.decimals !== null && Math.abs(needed[0]!.difference) < (FAINT * tolerance) / 2;
-  const count = isFaint ? FAINT_SESSIONS : node.unexplained.breaks.length > 0 ? EVIDENCE_SESSIONS : 0;
+  const count = isFaint(node, search) ? FAINT_SESSIONS : node.unexplained.breaks.length > 0 ? EVIDENCE_SESSIONS : 0;
   return Math.min(reach + count, search.outside.days.length - 1);
 }
 
 /** Returns the changes that explain a session, the best first. */
-function listFits(node: Node, search: Search): Fit[] {
+function listFits(node: Node, search: Search): Tried[] {
   const { outside } = search;
   const { agreement } = node;
   const day = outside.days[agreement.reach]!;
@@ -509,7 +449,7 @@ function listFits(node: Node, search: Search): Fit[] {
       return tryCandidate(node, candidate, search);
     });
   const least = findEvidence(node, search);
-  const selectFits = (all: readonly Tried[]): Fit[] =>
+  const selectFits = (all: readonly Tried[]): Tried[] =>
     removeDuplicates(
       sortFits(
         all.filter(
@@ -523,7 +463,10 @@ function listFits(node: Node, search: Search): Fit[] {
   // A free value is searched only where no change of fixed size agrees on the following sessions as well.
   const tried = settle(node, tryEach(likely.filter(({ free }) => free === undefined)), search);
   const isAgreed = tried.some((one) => agreesAhead(node, one, search));
-  if (!isAgreed) tried.push(...tryEach(likely.filter(({ free }) => free !== undefined)));
+  // A bad print is as likely as another change that has a size near the rounding by chance.
+  const isFree = ({ free, subject }: Candidate): boolean =>
+    free !== undefined && (!isAgreed || (subject === 'price' && isFaint(node, search)));
+  tried.push(...tryEach(likely.filter(isFree)));
   if (!isWeak(selectFits(tried))) return selectFits(tried);
   if (others.length > UNLIKELY_MAX) search.isBounded = true;
   tried.push(...settle(node, tryEach(others.slice(0, UNLIKELY_MAX)), search));
@@ -583,13 +526,15 @@ const RANKS: Partial<Record<Subject, number>> = { rebalance: 1, shares: 2, const
 
 function rank({ candidates }: Fit): number {
   const [{ subject, date, free }] = candidates as [Candidate];
-  return 10 * (candidates.length - 1) + (RANKS[subject] ?? (date === null ? 6 : 0)) + (free === undefined ? 0 : 0.5);
+  // The market gives a reason for a free price: a bad print, or no price.
+  const ofValue = free === undefined ? 0 : subject === 'price' ? -0.5 : 0.5;
+  return 10 * (candidates.length - 1) + (RANKS[subject] ?? (date === null ? 6 : 0)) + ofValue;
 }
 
 const toName = ({ subject, manner, identifier, date }: Candidate): string =>
   `${subject} ${manner} ${identifier ?? ''} ${date ?? ''}`;
 
-function removeDuplicates(fits: readonly Fit[]): Fit[] {
+function removeDuplicates(fits: readonly Tried[]): Tried[] {
   const names = new Set<string>();
   return fits.filter(({ candidates }) => {
     const name = candidates.map(toName).join();
@@ -631,7 +576,7 @@ function tryEdits(node: Node, candidate: Candidate, search: Search): Tried | nul
 
 function tryAll(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
   const tried = tryBriefly(node, candidates, search);
-  return tried === null ? null : complete(node, tried, search);
+  return tried !== null && agreesAhead(node, tried, search) ? complete(node, tried, search) : tried;
 }
 
 /** Runs changes up to a few sessions after the difference. */
@@ -660,48 +605,26 @@ function complete(node: Node, { brief, ...tried }: Tried, { outside }: Search): 
     : { ...tried, terms: own.terms, own, agreement: compareLevels(own, outside, node.unexplained) };
 }
 
-/** Returns the run after changes. Its sessions before the changes are those of the run where that is possible. */
-function evaluateWhole(own: Evaluation, candidates: readonly Candidate[], session: number): Evaluation {
-  const edits = candidates.flatMap((candidate) => candidate.edits);
-  const from = findBegin(own, candidates, session);
-  return (
-    changeLevels(own, edits) ??
-    (from === null ? null : runInWindow(() => findWindow(own, from)?.complete(edits) ?? null)) ??
-    evaluate(applyEdits(own.terms, edits))
-  );
-}
-
 /** Returns the session of the first difference of a state. */
 const findSession = ({ own, agreement: { reach } }: Node, { days }: OutsideLevels): number =>
   own.compositions.sm.sessionAt(days[reach]!);
-
-/** Returns the session before which changes have no effect. Returns null for changes of the whole run. */
-function findBegin(
-  { compositions: { sm }, rule }: Evaluation,
-  candidates: readonly Candidate[],
-  session: number,
-): number | null {
-  if (candidates.some(({ date }) => date === null)) return null;
-  const sessions = candidates.flatMap(({ review, date, edits }) => {
-    if (review === undefined) return [sm.sessionAt(date!)];
-    // A review that is decided on changed data reads the holdings since the previous one.
-    const previous = rule.list.findLast((one) => one.session < review.session);
-    const isOfData = edits.some(({ kind }) => kind !== 'document');
-    return [review.session, review.decision, isOfData && previous !== undefined ? previous.session : Infinity];
-  });
-  return Math.min(session - WINDOW_SESSIONS, ...sessions.map((one) => one - REVIEW_SESSIONS));
-}
 
 /** Returns true if a change agrees on the sessions after the difference that are computed first. */
 const agreesAhead = (node: Node, { agreement }: Tried, { outside }: Search): boolean =>
   agreement.reach > Math.min(node.agreement.reach + AHEAD, outside.days.length - 1);
 
-/** Computes whole runs: of the changes that agree ahead, or of all that agree on the session if none does. */
+/**
+ * Computes whole runs of the changes that agree ahead. If there are any, the others that last agree no longer than before.
+ */
 function settle(node: Node, tried: readonly Tried[], search: Search): Tried[] {
   const isAgreed = tried.some((one) => agreesAhead(node, one, search));
   return tried.flatMap((one) => {
-    if (one.brief === undefined) return [one];
-    if (isAgreed && !agreesAhead(node, one, search)) return [{ ...one, brief: undefined, agreement: node.agreement }];
+    const [{ free, longer }] = one.candidates as [Candidate];
+    if (one.brief === undefined || (!isAgreed && !agreesAhead(node, one, search))) return [one];
+    if (!agreesAhead(node, one, search))
+      return [
+        free === undefined && longer === undefined ? { ...one, brief: undefined, agreement: node.agreement } : one,
+      ];
     const result = complete(node, one, search);
     return result === null ? [] : [result];
   });
@@ -728,7 +651,7 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
   const first = Math.min(Math.max(second, EARLY_SESSIONS[0]), EARLY_SESSIONS[1]);
   if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
   for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
-    const part = attempt(() => evaluate(applyEdits(node.terms, edits), outside.days[count]!));
+    const part = attempt(() => evaluateChanged(node.own, edits, outside.days[count]!));
     const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
     const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
     if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
@@ -750,22 +673,29 @@ function hasPaid({ own: { rule } }: Node, until: Day): boolean {
     .some(({ action, column }) => held.has(column) && ACTION_KINDS[action.type] === 'cash');
 }
 
+/** Size of a difference in units of rounding that roundings of several sessions can have together. */
+const NEAR_ROUNDING = 2;
+
 /** Returns true unless a convention of reviews, or of rounding, cannot act on the session of the difference. */
 function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Search): boolean {
   const session = findSession(node, search.outside);
   if (!edits.every(({ kind }) => kind === 'document')) return true;
+  const runFrom = (from: number): OwnLevels | null =>
+    attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
   if (subject === 'rounding') {
-    const state = attempt(() => findState(node.own, session));
     const { needed, tolerance } = seek(node, search);
-    return (
-      state === null || Math.abs(needed[0]!.difference) <= (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance
-    );
+    const difference = Math.abs(needed[0]!.difference);
+    if (difference <= NEAR_ROUNDING * tolerance) return true;
+    const state = attempt(() => findState(node.own, session));
+    if (state !== null && difference > (2 * computeUnit(value ?? 0)) / state.end.divisor + tolerance) return false;
+    const part = runFrom(session - WINDOW_SESSIONS);
+    return part === null || part.levels.some((level, t) => level !== levelOn(node.own, part.days[t]!));
   }
   if (subject !== 'cap' && subject !== 'pricing') return true;
   const last = node.own.rule.list.findLast((one) => one.session <= session);
   if (last === undefined || last.session < session - WINDOW_SESSIONS) return false;
   const from = Math.min(session - WINDOW_SESSIONS, last.decision - REVIEW_SESSIONS);
-  const part = attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
+  const part = runFrom(from);
   return part === null || comparePart(node, part, search).reach > node.agreement.reach;
 }
 
@@ -776,39 +706,16 @@ function evaluatePart(
   { outside, candidates }: Pick<Search, 'outside'> & { readonly candidates: readonly Candidate[] },
 ): OwnLevels {
   const { reach } = node.agreement;
-  const until = outside.days[Math.min(reach + AHEAD, outside.days.length - 1)]!;
+  const through = Math.max(...candidates.map((one) => (one.manner === 'carried' ? (one.through ?? 0) : 0)));
+  const last = Math.max(reach, findLastAtMost(outside.days, through)) + AHEAD;
+  const until = outside.days[Math.min(last, outside.days.length - 1)]!;
   const changed = changeLevels(node.own, edits);
   if (changed !== null) return changed;
   const from = findBegin(node.own, candidates, findSession(node, outside));
   const to = node.own.compositions.sm.sessionAt(until);
   const run = (): OwnLevels | null => (from === null ? null : (findWindow(node.own, from)?.run(edits, to) ?? null));
-  return runInWindow(run) ?? evaluate(applyEdits(node.terms, edits), until);
+  return runInWindow(run) ?? evaluateChanged(node.own, edits, until);
 }
-
-/** Runs a window. Returns null if a decision reads data from before it. */
-function runInWindow<T>(run: () => T | null): T | null {
-  try {
-    return run();
-  } catch (error) {
-    if (error instanceof BeforeMarketError) return null;
-    throw error;
-  }
-}
-
-function findWindow(own: Evaluation, from: number): Window | null {
-  const opened = windows.get(own) ?? new Map<number, Window | null>();
-  windows.set(own, opened);
-  if (!opened.has(from)) opened.set(from, openWindow(own, from));
-  return opened.get(from)!;
-}
-
-const windows = new WeakMap<Evaluation, Map<number, Window | null>>();
-
-/** Sessions from the state of the book to a difference. */
-const WINDOW_SESSIONS = 8;
-
-/** Sessions from the state of the book to a review that a change can move by one session. */
-const REVIEW_SESSIONS = 3;
 
 /** Compares levels of a part of the sessions: those before it are those of the state itself. */
 function comparePart(node: Node, part: OwnLevels, { outside }: Pick<Search, 'outside'>): Agreement {
@@ -840,7 +747,7 @@ function solveFree(node: Node, candidate: Candidate, search: Search): Tried | nu
       const own = attempt(() =>
         target === reach
           ? evaluatePart(node, create(value), { outside, candidates: [candidate] })
-          : (changeLevels(node.own, create(value)) ?? evaluate(applyEdits(node.terms, create(value)), day)),
+          : (changeLevels(node.own, create(value)) ?? evaluateChanged(node.own, create(value), day)),
       );
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
@@ -895,7 +802,7 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
 const REVIEW_ERROR = 0.2;
 
 /** Returns pairs of changes of one session that explain it together. */
-function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
+function listPairs(node: Node, tried: readonly Tried[], search: Search): Tried[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
   const days = listAhead(node, search);
@@ -924,8 +831,8 @@ function listPairs(node: Node, tried: readonly Tried[], search: Search): Fit[] {
     ...pairs.toSorted((a, b) => a.error - b.error).slice(0, PAIRS_MAX / 2),
   ];
   // Of many pairs, some explain a session by chance: evidence are later sessions.
-  const isFaint = outside.decimals !== null && Math.abs(wanted[0]! - 1) < PAIR_FAINT * tolerance;
-  const least = Math.min(reach + (isFaint ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
+  const isNear = outside.decimals !== null && Math.abs(wanted[0]! - 1) < PAIR_FAINT * tolerance;
+  const least = Math.min(reach + (isNear ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
   return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
     const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
     return result !== null && result.agreement.reach >= least ? [result] : [];
@@ -947,225 +854,3 @@ const listAhead = ({ agreement: { reach } }: Node, { outside }: Pick<Search, 'ou
 /** Returns true for two changes of the same event, price or review, which exclude each other. */
 const isSameObject = (a: Candidate, b: Candidate): boolean =>
   a.subject === b.subject && a.identifier === b.identifier && a.date === b.date;
-
-interface ResultInput {
-  readonly search: Search;
-  readonly compositions: readonly OutsideComposition[];
-}
-
-function createResult(node: Node, start: Node, { search, compositions }: ResultInput): Difference {
-  const { outside } = search;
-  const scale = findScale(start, outside, node);
-  const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
-  const edits = choices.map(({ candidate }) => candidate.edits);
-  const final = attempt(() => evaluate(applyAll(start.terms, edits))) ?? node.own;
-  const errors = listErrors(start.own, outside, scale);
-  const explainedErrors = listErrors(final, outside, scale);
-  const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
-  const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
-  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, final, search, scale }));
-  const reproduced = unexplained.length === 0;
-  return {
-    variant: start.terms.variant,
-    scale,
-    decimals: outside.decimals,
-    sessions: {
-      common: outside.days.length,
-      equal: errors.filter((_, t) => isEqualAt(errors, t, outside)).length,
-      explained: outside.days.length - unexplained.length,
-      unexplained: listUnexplained(
-        node,
-        final,
-        search,
-        unexplained.map(([, day]) => day),
-      ),
-    },
-    largest: {
-      date: formatDay(outside.days[largest]!),
-      own: levelOn(start.own, outside.days[largest]!) * scale,
-      outside: outside.values[largest]!,
-      difference_bps: errors[largest]! * 10_000,
-    },
-    mean_absolute_bps: (10_000 * errors.reduce((sum, error) => sum + Math.abs(error), 0)) / errors.length,
-    shapes: findShapes(errors, outside, {
-      scale,
-      own: start.own,
-      isCurrency: causes.some(({ subject }) => subject === 'currency'),
-    }),
-    causes,
-    complete: reproduced,
-    fewest: reproduced && !search.isBounded ? causes.length : null,
-    reproduced,
-    remaining: listRemaining(choices, { errors, explainedErrors, own: start.own, outside }),
-    parts:
-      compositions.length === 0
-        ? null
-        : divideDifference({
-            own: start.own,
-            compositions,
-            last: outside.days.at(-1)!,
-            total: errors.at(-1)! * 10_000,
-            causes,
-          }),
-  };
-}
-
-interface RemainingInput {
-  readonly errors: Float64Array;
-  readonly explainedErrors: Float64Array;
-  readonly own: OwnLevels;
-  readonly outside: OutsideLevels;
-}
-
-/** Maximum number of sessions of the differences that remain. */
-const REMAINING_MAX = 1000;
-
-/** Returns the differences after each cause in turn, by the ratios of the levels that the search computed. */
-function listRemaining(
-  choices: readonly Choice[],
-  { errors, explainedErrors, own, outside }: RemainingInput,
-): Difference['remaining'] {
-  const stride = Math.ceil(errors.length / REMAINING_MAX);
-  const shown = [...outside.days.keys()].filter((t) => t % stride === 0 || t === errors.length - 1);
-  const positions = shown.map((t) => findFirstAtLeast(own.days, outside.days[t]!));
-  const ratios = shown.map((t) => 1 + errors[t]!);
-  const steps = choices.slice(0, -1).map(({ levels }) => {
-    positions.forEach((at, k) => {
-      if (levels !== null) ratios[k]! /= levels.after[at]! / levels.before[at]!;
-    });
-    return ratios.map((ratio) => (ratio - 1) * 10_000);
-  });
-  const toBps = (values: Float64Array): number[] => shown.map((t) => values[t]! * 10_000);
-  return {
-    dates: shown.map((t) => formatDay(outside.days[t]!)),
-    bps: [toBps(errors), ...steps, ...(choices.length === 0 ? [] : [toBps(explainedErrors)])],
-  };
-}
-
-const applyAll = (terms: RunTerms, edits: readonly (readonly Edit[])[]): RunTerms =>
-  edits.reduce((changed, one) => applyEdits(changed, one), terms);
-
-/** Returns the scale of the outside levels. A scale that is not 1 is fitted over all sessions that agree. */
-function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained }: Node): number {
-  const first = levelOn(start.own, outside.days[0]!);
-  if (Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!)) return 1;
-  const { low, high } = unexplained.breaks.length === 0 ? agreement : start.agreement;
-  if (!(low > 0 && Number.isFinite(high))) return outside.values[0]! / first;
-  for (let d = 0; d <= 12; d++) {
-    const short = roundHalfAwayFromZero((low + high) / 2, d);
-    if (short >= low && short <= high) return short;
-  }
-  return (low + high) / 2;
-}
-
-/** Returns the sessions whose returns no cause explains, with the size of the difference. */
-function listUnexplained(
-  node: Node,
-  final: OwnLevels,
-  { outside }: Search,
-  days: readonly Day[],
-): Difference['sessions']['unexplained'] {
-  const { breaks, skipped } = node.unexplained;
-  const stated = new Set([...breaks, ...skipped]);
-  const listed = days.filter((day) => stated.has(day));
-  return (listed.length === 0 ? days : listed).map((day) => {
-    const t = outside.days.indexOf(day);
-    const isStep = breaks.includes(day) && t > 0;
-    const ratio = (at: number): number => outside.values[at]! / levelOn(final, outside.days[at]!);
-    const base = isStep ? ratio(t - 1) : findScale(node, outside, node);
-    return { date: formatDay(day), difference_bps: (ratio(t) / base - 1) * 10_000 };
-  });
-}
-
-interface CauseInput {
-  readonly choices: readonly Choice[];
-  readonly start: Node;
-  /** Run with all changes. */
-  readonly final: Evaluation;
-  readonly search: Search;
-  readonly scale: number;
-}
-
-/**
- * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
- * computed: no run is needed for them.
- */
-function createCause(choice: Choice, k: number, { choices, start, final, search, scale }: CauseInput): Cause {
-  const { candidate, rivals, isPaired } = choice;
-  const levels = isPaired ? null : choice.levels;
-  const { outside } = search;
-  const edits = choices.map((one) => one.candidate.edits);
-  const before = applyAll(start.terms, edits.slice(0, k));
-  const last = outside.days.at(-1)!;
-  const countEqual = (own: OwnLevels | null): number => {
-    if (own === null) return 0;
-    const errors = listErrors(own, outside, scale);
-    return errors.filter((_, t) => isEqualAt(errors, t, outside)).length;
-  };
-  const replace = (other: Float64Array): OwnLevels => ({
-    days: final.days,
-    levels: final.levels.map((level, t) => level * (other[t]! / levels!.after[t]!)),
-  });
-  const alone =
-    levels?.before === start.own.levels
-      ? { days: start.own.days, levels: levels.after }
-      : attempt(() =>
-          evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
-        );
-  const without =
-    levels === null ? attempt(() => evaluate(applyAll(start.terms, edits.toSpliced(k, 1)))) : replace(levels.before);
-  const equal = countEqual(final);
-  const ties = rivals
-    .slice(0, RIVALS_MAX)
-    .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
-    .map((rival) => rival.candidates[0]!);
-  return {
-    ...describe(candidate),
-    through: candidate.through === null ? null : formatDay(candidate.through),
-    change: describeEdits(before, candidate.edits),
-    sessions: Math.max(0, equal - countEqual(without)),
-    effect_bps: alone === null ? 0 : (levelOn(alone, last) / levelOn(start.own, last) - 1) * 10_000,
-    ties: ties.map(describe),
-  };
-}
-
-const findAlone = ({ compositions: { sm } }: Evaluation, { date }: Candidate, day: Day): number =>
-  sm.sessionAt(Math.min(date ?? day, day));
-
-function describe({ subject, manner, identifier, date, value, words }: Candidate): CauseName {
-  const when = date === null ? 'from the start' : `on ${formatDay(date)}`;
-  return {
-    subject,
-    manner,
-    identifier,
-    date: date === null ? null : formatDay(date),
-    value,
-    sentence: `The outside level ${words} ${when}${manner === 'value' && value !== null ? ` (${Number(value.toPrecision(8))})` : ''}.`,
-  };
-}
-
-interface ShapeInput {
-  readonly scale: number;
-  readonly own: OwnLevels;
-  readonly isCurrency: boolean;
-}
-
-/** Describes the course of the differences. */
-function findShapes(errors: Float64Array, outside: OutsideLevels, { scale, own, isCurrency }: ShapeInput): Shape[] {
-  const shapes: Shape[] = scale === 1 ? [] : ['factor'];
-  if (errors.every((_, t) => isEqualAt(errors, t, outside))) return [...shapes, 'none'];
-  const tolerances = errors.map((_, t) => computeTolerance(outside, outside.values[t]!) / outside.values[t]!);
-  const steps = [...errors.keys()].filter(
-    (t) => t > 0 && Math.abs(errors[t]! - errors[t - 1]!) > tolerances[t]! + tolerances[t - 1]!,
-  );
-  if (steps.length === 0)
-    return [...shapes, errors.every((error, t) => Math.abs(error) <= 2 * tolerances[t]!) ? 'noise' : 'drift'];
-  if (isCurrency) shapes.push('currency');
-  if (steps.length === 1) return [...shapes, 'step'];
-  const shifted = [-1, 1].some((by) => {
-    const moved = own.levels.map((level, t) => own.levels[t + by] ?? level);
-    return countEqualReturns({ days: own.days, levels: moved }, outside) > 0.9 * (errors.length - 2);
-  });
-  if (shifted) return [...shapes, 'shift'];
-  return [...shapes, steps.length > errors.length / 2 ? 'drift' : 'steps'];
-}

@@ -1,4 +1,4 @@
-import { roundHalfAwayFromZero } from '../base/numbers.js';
+import { findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 
 /** Levels from outside, on ascending days. */
@@ -91,15 +91,8 @@ export function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, 
 
 /** Returns the level of a run on a day; NaN if it has none. */
 export function levelOn({ days, levels }: OwnLevels, day: Day): number {
-  let [low, high] = [0, days.length - 1];
-  while (low <= high) {
-    const middle = (low + high) >> 1;
-    const found = days[middle]!;
-    if (found === day) return levels[middle]!;
-    if (found < day) low = middle + 1;
-    else high = middle - 1;
-  }
-  return Number.NaN;
+  const at = findLastAtMost(days, day);
+  return days[at] === day ? levels[at]! : Number.NaN;
 }
 
 /** Returns the outside levels on the days of a run. */

@@ -3,7 +3,7 @@ import type { FullRunReason } from '#domain/definition/runs.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
 import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/receipts.js';
 import type { RiskModelPart } from '#domain/risk/risk-models.js';
-import type { Difference } from '#domain/studies/differences.js';
+import type { Difference } from '#domain/studies/difference-result.js';
 import type { MarketAudit } from '#market/judge/audit.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
 import type {

@@ -4,7 +4,8 @@ import { IndexDocument } from '#domain/definition/index-document.js';
 import type { ActionType, CorporateAction, MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { type Edit, evaluate, type PatchOperation, type RunTerms } from '#domain/studies/difference-terms.js';
-import { type Cause, type Difference, explainDifference } from '#domain/studies/differences.js';
+import type { Cause, Difference } from '#domain/studies/difference-result.js';
+import { explainDifference } from '#domain/studies/differences.js';
 import { seeded } from '../../seeded.js';
 import { type ActionSketch, buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
@@ -113,9 +114,17 @@ function createMarket(draw: Draw, sessions: number): { readonly market: MarketDa
   }
   let rate = 1.1;
   close['EURUSD'] = dates.map(() => Math.round((rate *= Math.exp(0.004 * gauss(draw))) * 1e5) / 1e5);
+  // Members by half-years: a third of the securities joins or leaves.
+  const middle = dates[Math.floor(sessions / 2)]!;
   const market = buildMarket({
     dates,
     close,
+    universes: NAMES.map((identifier, k) => ({
+      universe: 'YEARLY',
+      identifier,
+      start: k % 6 === 4 ? parseValidDay(middle) : null,
+      end: k % 6 === 5 ? parseValidDay(middle) : null,
+    })),
     fields: { SHARES_OUTSTANDING: shares, FREE_FLOAT: float },
     actions,
     reference: Object.fromEntries(
@@ -136,7 +145,7 @@ function createMarket(draw: Draw, sessions: number): { readonly market: MarketDa
   return { market: { ...market, series: new Map([['SOFR', series]]) }, dates };
 }
 
-function createDocuments(draw: Draw): Record<string, IndexDocument> {
+function createDocuments(draw: Draw, isDated: boolean): Record<string, IndexDocument> {
   const weighting = draw.pick<object>([
     { type: 'EqualWeight' },
     { type: 'MarketCapWeight' },
@@ -153,7 +162,7 @@ function createDocuments(draw: Draw): Record<string, IndexDocument> {
     calendar: 'MAIN',
     base_date: '2020-01-03',
     base_value: draw.pick([100, 1000, 1000]),
-    universe: { kind: 'list', identifiers: [...NAMES] },
+    universe: isDated ? { kind: 'named', id: 'YEARLY' } : { kind: 'list', identifiers: [...NAMES] },
     rebalance: {
       frequency: draw.pick(['monthly', 'quarterly', 'semi_annual', 'annual']),
       anchor: draw.pick(['last_session', 'third_friday', 'first_session']),
@@ -164,6 +173,7 @@ function createDocuments(draw: Draw): Record<string, IndexDocument> {
         dividends: draw.pick(['price', 'total', 'total', 'net']),
         withholding_tax: draw.pick<unknown>([0.15, { field: 'COUNTRY', rates: { US: 0.3, DE: 0.264, FR: 0.25 } }]),
         reinvestment: isPrice ? 'index' : draw.pick(['index', 'index', 'constituent']),
+        ...(isDated && !isPrice ? { reinvestment_at: 'previous_close' } : {}),
       },
       weighting,
     },
@@ -286,7 +296,8 @@ function plantPrice(terms: RunTerms, draw: Draw): Planting {
   }
   const isSame =
     closes[row * market.identifiers.length + column] === closes[(row - 1) * market.identifiers.length + column];
-  if (isSame) return null; // the price is carried from a later session on
+  const hasBars = [-1, 0, 1, 2].every((by) => closes[(row + by) * market.identifiers.length + column]! > 0);
+  if (isSame || !hasBars) return null; // the price is carried from a later session on
   return {
     terms: withBars(terms, 'CLOSE', (panel, width) => {
       for (let k = 0; k < count; k++) panel[(row + k) * width + column] = panel[(row - 1) * width + column]!;
@@ -347,6 +358,7 @@ function plantConstituent(terms: RunTerms, draw: Draw): Planting {
   const document = terms.documents['X']!;
   const isFixed = document.pipeline!.weighting.type === 'FixedWeight';
   if (document.amendments !== undefined) return null;
+  if (document.universe!.kind !== 'list') return plantMember(terms, draw);
   const manner = isFixed ? 'ignored' : draw.pick(['ignored', 'added']);
   const name = draw.pick(manner === 'ignored' ? NAMES.slice(0, 10) : RESERVE);
   const k = draw.int(1, list.length - 2);
@@ -359,6 +371,33 @@ function plantConstituent(terms: RunTerms, draw: Draw): Planting {
   return {
     terms: withDocument(terms, 'X', (document_) => ({ ...document_, amendments })),
     plant: { subject: 'constituent', manner, identifier: name, date: formatDay(sm.sessions[list[k]!.session]!) },
+  };
+}
+
+/** Plants another membership of a universe by dates: a security leaves one review early, or joins one review late. */
+function plantMember(terms: RunTerms, draw: Draw): Planting {
+  const { list, sm } = evaluate(terms).composer.compositions('X');
+  const { universes } = terms.market;
+  const entry = draw.pick(universes.filter(({ start, end }) => start !== null || end !== null));
+  const isJoining = entry.start !== null;
+  const column = terms.market.identifiers.indexOf(entry.identifier);
+  const k = isJoining
+    ? list.findIndex(({ columns }) => columns.includes(column))
+    : list.findLastIndex(({ columns }) => columns.includes(column));
+  if (k < 1 || k > list.length - 2) return null;
+  const day = sm.sessions[list[k]!.decision]!;
+  const changed = isJoining ? { ...entry, start: day + 1 } : { ...entry, end: day - 1 };
+  return {
+    terms: {
+      ...terms,
+      market: { ...terms.market, universes: universes.map((one) => (one === entry ? changed : one)) },
+    },
+    plant: {
+      subject: 'constituent',
+      manner: 'ignored',
+      identifier: entry.identifier,
+      date: formatDay(sm.sessions[list[k]!.session]!),
+    },
   };
 }
 
@@ -460,7 +499,14 @@ function plantConvention(terms: RunTerms, draw: Draw): Planting {
         'value',
         withTreatment(terms, { reinvestment: treatment.reinvestment === 'index' ? 'constituent' : 'index' }),
       ),
-    () => create('special_dividend', 'ignored', withTreatment(terms, { special_dividends: 'ignore' })),
+    () =>
+      create(
+        'reinvestment',
+        'value',
+        withTreatment(terms, {
+          reinvestment_at: treatment.reinvestment_at === 'previous_close' ? 'close' : 'previous_close',
+        }),
+      ),
     () =>
       weighting.cap === null
         ? null
@@ -551,11 +597,14 @@ const VISIBLE = 6;
 const round = (values: Float64Array, decimals: number | null): Float64Array =>
   decimals === null ? values : values.map((value) => roundHalfAwayFromZero(value, decimals));
 
-/** Returns a random case with 1 to 4 causes, each of which is visible in the rounded level. */
-export function createPlantedCase(seed: number): PlantedCase | null {
+/**
+ * Returns a random case with 1 to 4 causes, each of which is visible in the rounded level.
+ * @param isDated true for constituents by date and dividends that are reinvested at the previous close
+ */
+export function createPlantedCase(seed: number, isDated = false): PlantedCase | null {
   const draw = createDraw(seed);
   const { market } = createMarket(draw, draw.int(160, 320));
-  const documents = createDocuments(draw);
+  const documents = createDocuments(draw, isDated);
   const terms: RunTerms = {
     market,
     documents,
@@ -647,9 +696,12 @@ export function scoreCase({ plants }: PlantedCase, { causes, reproduced }: Diffe
     plant.subject === one.subject && plant.identifier === one.identifier && plant.date === one.date;
   const isNamed = (plant: Plant): boolean =>
     causes.some((cause) => isSame(plant, cause) || cause.ties.some((tie) => isSame(plant, tie)));
+  const named = plants.filter(isNamed).length;
+  const isSubset = causes.every((cause) => plants.some((plant) => isSame(plant, cause)));
   return {
-    planted: plants.length,
-    named: plants.filter(isNamed).length,
+    // If some of the plants reproduce every level, the others have no effect: a later plant took it away.
+    planted: reproduced && isSubset ? named : plants.length,
+    named,
     first: plants.filter((plant) => causes.some((cause) => isSame(plant, cause))).length,
     wrong: causes.filter(
       (cause) => !plants.some((plant) => isSame(plant, cause) || cause.ties.some((tie) => isSame(plant, tie))),

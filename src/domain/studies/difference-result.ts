@@ -1,0 +1,323 @@
+import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
+import { type Day, formatDay } from '../base/time.js';
+import type { ReturnVariant } from '../market/market-data.js';
+import type { Candidate } from './difference-candidates.js';
+import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
+import {
+  applyEdits,
+  attempt,
+  type ChangeView,
+  describeEdits,
+  type Edit,
+  evaluateChanged,
+  evaluateWhole,
+  type Evaluation,
+  isOfDocuments,
+  type RunTerms,
+} from './difference-terms.js';
+import {
+  type Agreement,
+  computeTolerance,
+  countEqualReturns,
+  isEqualAt,
+  levelOn,
+  listErrors,
+  type OutsideLevels,
+  type OwnLevels,
+  type Unexplained,
+} from './outside-levels.js';
+
+export interface CauseName extends Pick<Candidate, 'subject' | 'manner' | 'identifier' | 'value'> {
+  readonly date: string | null;
+  readonly sentence: string;
+}
+
+export interface Cause extends CauseName {
+  readonly through: string | null;
+  readonly change: ChangeView;
+  readonly sessions: number;
+  readonly effect_bps: number;
+  readonly ties: readonly CauseName[];
+}
+
+/** Courses of a difference over the sessions. */
+export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'currency', 'none'] as const;
+export type Shape = (typeof SHAPES)[number];
+
+export interface Difference {
+  readonly variant: ReturnVariant;
+  readonly scale: number;
+  readonly decimals: number | null;
+  readonly sessions: {
+    readonly common: number;
+    readonly equal: number;
+    readonly explained: number;
+    readonly unexplained: readonly { readonly date: string; readonly difference_bps: number }[];
+  };
+  readonly largest: {
+    readonly date: string;
+    readonly own: number;
+    readonly outside: number;
+    readonly difference_bps: number;
+  };
+  readonly mean_absolute_bps: number;
+  readonly shapes: readonly Shape[];
+  readonly causes: readonly Cause[];
+  readonly complete: boolean;
+  readonly fewest: number | null;
+  readonly reproduced: boolean;
+  /** Differences that remain if no cause, the first, the first two and so on are removed. */
+  readonly remaining: { readonly dates: readonly string[]; readonly bps: readonly (readonly number[])[] };
+  /** Null without constituents from outside. */
+  readonly parts: DifferenceParts | null;
+}
+
+/** State of the search: a run with some changes. */
+export interface Node {
+  readonly terms: RunTerms;
+  readonly own: Evaluation;
+  readonly chosen: readonly Choice[];
+  readonly unexplained: Unexplained;
+  readonly agreement: Agreement;
+}
+
+/** Change that explains a session, with the others that explain it as well. */
+export interface Choice {
+  readonly candidate: Candidate;
+  /** Position of the first session that it explains. */
+  readonly position: number;
+  /** Computes the runs of candidates that agree with the outside level at least as long. */
+  readonly listRivals: () => readonly Fit[];
+  /** Levels before and after the change; null for further changes of one session. */
+  readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
+  /** True for one of several changes of a session. */
+  readonly isPaired: boolean;
+}
+
+export interface Fit {
+  readonly candidates: readonly Candidate[];
+  readonly terms: RunTerms;
+  readonly own: Evaluation;
+  readonly agreement: Agreement;
+}
+
+interface ResultInput {
+  readonly outside: OutsideLevels;
+  /** True if smaller sets of causes were not all excluded. */
+  readonly isBounded: boolean;
+  readonly compositions: readonly OutsideComposition[];
+}
+
+/** Describes the explanation of a difference that a search found. */
+export function createResult(node: Node, start: Node, { outside, isBounded, compositions }: ResultInput): Difference {
+  const scale = findScale(start, outside, node);
+  const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
+  const edits = choices.flatMap(({ candidate }) => candidate.edits);
+  const final = attempt(() => evaluateChanged(start.own, edits)) ?? node.own;
+  const errors = listErrors(start.own, outside, scale);
+  const explainedErrors = listErrors(final, outside, scale);
+  const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
+  const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
+  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, final, outside, scale }));
+  const reproduced = unexplained.length === 0;
+  return {
+    variant: start.terms.variant,
+    scale,
+    decimals: outside.decimals,
+    sessions: {
+      common: outside.days.length,
+      equal: errors.filter((_, t) => isEqualAt(errors, t, outside)).length,
+      explained: outside.days.length - unexplained.length,
+      unexplained: listUnexplained(
+        node,
+        final,
+        outside,
+        unexplained.map(([, day]) => day),
+      ),
+    },
+    largest: {
+      date: formatDay(outside.days[largest]!),
+      own: levelOn(start.own, outside.days[largest]!) * scale,
+      outside: outside.values[largest]!,
+      difference_bps: errors[largest]! * 10_000,
+    },
+    mean_absolute_bps: (10_000 * errors.reduce((sum, error) => sum + Math.abs(error), 0)) / errors.length,
+    shapes: findShapes(errors, outside, {
+      scale,
+      own: start.own,
+      isCurrency: causes.some(({ subject }) => subject === 'currency'),
+    }),
+    causes,
+    complete: reproduced,
+    fewest: reproduced && !isBounded ? causes.length : null,
+    reproduced,
+    remaining: listRemaining(choices, { errors, explainedErrors, own: start.own, outside }),
+    parts:
+      compositions.length === 0
+        ? null
+        : divideDifference({
+            own: start.own,
+            compositions,
+            last: outside.days.at(-1)!,
+            total: errors.at(-1)! * 10_000,
+            causes,
+          }),
+  };
+}
+
+interface RemainingInput {
+  readonly errors: Float64Array;
+  readonly explainedErrors: Float64Array;
+  readonly own: OwnLevels;
+  readonly outside: OutsideLevels;
+}
+
+/** Maximum number of sessions of the differences that remain. */
+const REMAINING_MAX = 1000;
+
+/** Returns the differences after each cause in turn, by the ratios of the levels that the search computed. */
+function listRemaining(
+  choices: readonly Choice[],
+  { errors, explainedErrors, own, outside }: RemainingInput,
+): Difference['remaining'] {
+  const stride = Math.ceil(errors.length / REMAINING_MAX);
+  const shown = [...outside.days.keys()].filter((t) => t % stride === 0 || t === errors.length - 1);
+  const positions = shown.map((t) => findFirstAtLeast(own.days, outside.days[t]!));
+  const ratios = shown.map((t) => 1 + errors[t]!);
+  const steps = choices.slice(0, -1).map(({ levels }) => {
+    positions.forEach((at, k) => {
+      if (levels !== null) ratios[k]! /= levels.after[at]! / levels.before[at]!;
+    });
+    return ratios.map((ratio) => (ratio - 1) * 10_000);
+  });
+  const toBps = (values: Float64Array): number[] => shown.map((t) => values[t]! * 10_000);
+  return {
+    dates: shown.map((t) => formatDay(outside.days[t]!)),
+    bps: [toBps(errors), ...steps, ...(choices.length === 0 ? [] : [toBps(explainedErrors)])],
+  };
+}
+
+/** Returns the scale of the outside levels. A scale that is not 1 is fitted over all sessions that agree. */
+function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained }: Node): number {
+  const first = levelOn(start.own, outside.days[0]!);
+  if (Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!)) return 1;
+  const { low, high } = unexplained.breaks.length === 0 ? agreement : start.agreement;
+  if (!(low > 0 && Number.isFinite(high))) return outside.values[0]! / first;
+  for (let d = 0; d <= 12; d++) {
+    const short = roundHalfAwayFromZero((low + high) / 2, d);
+    if (short >= low && short <= high) return short;
+  }
+  return (low + high) / 2;
+}
+
+/** Returns the sessions whose returns no cause explains, with the size of the difference. */
+function listUnexplained(
+  node: Node,
+  final: OwnLevels,
+  outside: OutsideLevels,
+  days: readonly Day[],
+): Difference['sessions']['unexplained'] {
+  const { breaks, skipped } = node.unexplained;
+  const stated = new Set([...breaks, ...skipped]);
+  const listed = days.filter((day) => stated.has(day));
+  return (listed.length === 0 ? days : listed).map((day) => {
+    const t = outside.days.indexOf(day);
+    const isStep = breaks.includes(day) && t > 0;
+    const ratio = (at: number): number => outside.values[at]! / levelOn(final, outside.days[at]!);
+    const base = isStep ? ratio(t - 1) : findScale(node, outside, node);
+    return { date: formatDay(day), difference_bps: (ratio(t) / base - 1) * 10_000 };
+  });
+}
+
+interface CauseInput {
+  readonly choices: readonly Choice[];
+  readonly start: Node;
+  /** Run with all changes. */
+  readonly final: Evaluation;
+  readonly outside: OutsideLevels;
+  readonly scale: number;
+}
+
+/**
+ * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
+ * computed: no run is needed for them.
+ */
+function createCause(choice: Choice, k: number, { choices, start, final, outside, scale }: CauseInput): Cause {
+  const { candidate, listRivals, isPaired } = choice;
+  const levels = isPaired ? null : choice.levels;
+  const listEdits = (some: readonly Choice[]): Edit[] => some.flatMap((one) => one.candidate.edits);
+  const before = applyEdits(start.terms, listEdits(choices.slice(0, k)).filter(isOfDocuments));
+  const last = outside.days.at(-1)!;
+  const countEqual = (own: OwnLevels | null): number => {
+    if (own === null) return 0;
+    const errors = listErrors(own, outside, scale);
+    return errors.filter((_, t) => isEqualAt(errors, t, outside)).length;
+  };
+  const replace = (other: Float64Array): OwnLevels => ({
+    days: final.days,
+    levels: final.levels.map((level, t) => level * (other[t]! / levels!.after[t]!)),
+  });
+  const alone =
+    levels?.before === start.own.levels
+      ? { days: start.own.days, levels: levels.after }
+      : attempt(() =>
+          evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
+        );
+  const without =
+    levels === null
+      ? attempt(() => evaluateChanged(start.own, listEdits(choices.toSpliced(k, 1))))
+      : replace(levels.before);
+  const equal = countEqual(final);
+  const ties = listRivals()
+    .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
+    .map((rival) => rival.candidates[0]!);
+  return {
+    ...describe(candidate),
+    through: candidate.through === null ? null : formatDay(candidate.through),
+    change: describeEdits(before, candidate.edits),
+    sessions: Math.max(0, equal - countEqual(without)),
+    effect_bps: alone === null ? 0 : (levelOn(alone, last) / levelOn(start.own, last) - 1) * 10_000,
+    ties: ties.map(describe),
+  };
+}
+
+const findAlone = ({ compositions: { sm } }: Evaluation, { date }: Candidate, day: Day): number =>
+  sm.sessionAt(Math.min(date ?? day, day));
+
+function describe({ subject, manner, identifier, date, value, words }: Candidate): CauseName {
+  const when = date === null ? 'from the start' : `on ${formatDay(date)}`;
+  return {
+    subject,
+    manner,
+    identifier,
+    date: date === null ? null : formatDay(date),
+    value,
+    sentence: `The outside level ${words} ${when}${manner === 'value' && value !== null ? ` (${Number(value.toPrecision(8))})` : ''}.`,
+  };
+}
+
+interface ShapeInput {
+  readonly scale: number;
+  readonly own: OwnLevels;
+  readonly isCurrency: boolean;
+}
+
+/** Describes the course of the differences. */
+function findShapes(errors: Float64Array, outside: OutsideLevels, { scale, own, isCurrency }: ShapeInput): Shape[] {
+  const shapes: Shape[] = scale === 1 ? [] : ['factor'];
+  if (errors.every((_, t) => isEqualAt(errors, t, outside))) return [...shapes, 'none'];
+  const tolerances = errors.map((_, t) => computeTolerance(outside, outside.values[t]!) / outside.values[t]!);
+  const steps = [...errors.keys()].filter(
+    (t) => t > 0 && Math.abs(errors[t]! - errors[t - 1]!) > tolerances[t]! + tolerances[t - 1]!,
+  );
+  if (steps.length === 0)
+    return [...shapes, errors.every((error, t) => Math.abs(error) <= 2 * tolerances[t]!) ? 'noise' : 'drift'];
+  if (isCurrency) shapes.push('currency');
+  if (steps.length === 1) return [...shapes, 'step'];
+  const shifted = [-1, 1].some((by) => {
+    const moved = own.levels.map((level, t) => own.levels[t + by] ?? level);
+    return countEqualReturns({ days: own.days, levels: moved }, outside) > 0.9 * (errors.length - 2);
+  });
+  if (shifted) return [...shapes, 'shift'];
+  return [...shapes, steps.length > errors.length / 2 ? 'drift' : 'steps'];
+}

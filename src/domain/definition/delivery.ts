@@ -100,8 +100,7 @@ const bucket = defineTargetKind({
       description: 'Origin of a store outside AWS. Default: the origin of the service; with a region, AWS.',
     }),
     access_key_id: z.string().min(1).max(200).nullable().default(null).meta({
-      description:
-        'Access key of the client: visible ASCII characters other than `,`, `/` and `=`. Default: the keys of the service.',
+      description: 'Access key of the client. Default: the keys of the service.',
     }),
     secret: secretField.meta({ description: 'Secret of the access key.' }),
     ...storedFields,

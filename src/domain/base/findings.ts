@@ -167,10 +167,36 @@ export interface ListedFindings {
 export function selectFindings(findings: readonly Finding[]): ListedFindings {
   const all = findings.filter((finding) => !isOmission(finding));
   const omitted = findings.filter(isOmission).reduce((sum, { count = 1 }) => sum + count, 0);
-  if (all.length <= LIMITS.MAX_FINDINGS) return { findings: sortFindings(all), more: omitted };
+  if (all.length <= LIMITS.MAX_FINDINGS) return { findings: limitTexts(sortFindings(all)), more: omitted };
   const ranked = [0, 1, 2].flatMap((rank) => all.filter(({ severity }) => SEVERITY_RANKS[severity] === rank));
   const rest = ranked.slice(LIMITS.MAX_FINDINGS).reduce((sum, { count = 1 }) => sum + count, 0);
-  return { findings: sortFindings(ranked.slice(0, LIMITS.MAX_FINDINGS)), more: omitted + rest };
+  return { findings: limitTexts(sortFindings(ranked.slice(0, LIMITS.MAX_FINDINGS))), more: omitted + rest };
+}
+
+/** Bytes of the texts of all findings of a response, as JSON. */
+const TEXTS_BYTES_MAX = 100_000;
+const TEXT_LENGTH_MAX = 4000;
+
+/** Members of a finding that can contain text of a client, such as the name of an unknown field. */
+const TEXT_MEMBERS = ['message', 'path', 'row_id', 'file'] as const;
+
+/** Shortens the longest texts of findings if all texts together are too long for a response. */
+function limitTexts(findings: Finding[]): Finding[] {
+  const texts = findings.flatMap((finding) => TEXT_MEMBERS.map((member) => finding[member] ?? ''));
+  const measure = (length: number): number =>
+    new TextEncoder().encode(JSON.stringify(texts.map((text) => text.slice(0, length)))).length;
+  let length = TEXT_LENGTH_MAX;
+  while (measure(length) > TEXTS_BYTES_MAX) length = Math.floor(length / 2);
+  if (texts.every((text) => text.length <= length)) return findings;
+  const shorten = (text: string): string => (text.length <= length ? text : `${text.slice(0, length)}...`);
+  return findings.map((finding) => ({
+    ...finding,
+    ...Object.fromEntries(
+      TEXT_MEMBERS.flatMap((member) =>
+        typeof finding[member] === 'string' ? [[member, shorten(finding[member])]] : [],
+      ),
+    ),
+  }));
 }
 
 /**

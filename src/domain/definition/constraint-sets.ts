@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
-import { type Finding, hasErrors, reportFindings } from '../base/findings.js';
+import { createOmission, type Finding, hasErrors, reportFindings } from '../base/findings.js';
+import { LIMITS } from '../base/limits.js';
 import { checkShape, defineObject, Id } from '../base/schema.js';
 import type { MarketData } from '../market/market-data.js';
 import { createReferenceSpells } from '../market/reference.js';
@@ -15,48 +16,58 @@ import { listCalledIndices } from './references.js';
 /** Maximum number of groups listed in a message. */
 const LISTED_MAX = 10;
 
+/** Maximum number of names of the market with which unknown groups are compared, over all of these groups. */
+const NAMES_COMPARED_MAX = 5000;
+
+/** Groups of a field in the market, and the sentence that lists them. */
+interface MarketGroups {
+  readonly groups: ReadonlySet<string>;
+  readonly sentence: string;
+}
+
 /**
  * Warns about groups in rows to which no security of the market ever belonged. Such a row limits nothing. A later
- * reference table may contain the group.
+ * reference table may contain the group. Groups beyond `MAX_FINDINGS` are only counted.
  * @param path path of the list of rows.
  */
 export function findUnknownGroups(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
-  const groupsByField = new Map<string, ReadonlySet<string>>();
-  return rows.flatMap(({ id, params }, position): Finding[] => {
-    const { field, groups } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
-    if (typeof field !== 'string' || !Array.isArray(groups)) return [];
-    if (!market.reference.columns.includes(field)) return [];
-    const marketGroups = groupsByField.get(field) ?? listGroups(market, field);
-    groupsByField.set(field, marketGroups);
-    return groups.flatMap((group: unknown, k): Finding[] =>
-      typeof group !== 'string' || group === NO_GROUP || marketGroups.has(group)
-        ? []
-        : [
-            {
-              severity: 'warning',
-              code: 'UNKNOWN_IDENTIFIER',
-              path: `${path}[${position}].params.groups[${k}]`,
-              row_id: id === '' ? null : id,
-              message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${formatGroupsSentence(group, marketGroups)}`,
-              value: group,
-            },
-          ],
-    );
-  });
+  const groupsByField = new Map<string, MarketGroups>();
+  const findings: Finding[] = [];
+  let [omitted, compared] = [0, 0];
+  for (const [position, { id, params }] of rows.entries()) {
+    const { field, groups: listed } = params as { readonly field?: unknown; readonly groups?: unknown }; // the parameters have not been checked yet
+    if (typeof field !== 'string' || !Array.isArray(listed)) continue;
+    if (!market.reference.columns.includes(field)) continue;
+    const { groups, sentence } = groupsByField.get(field) ?? listGroups(market, field);
+    groupsByField.set(field, { groups, sentence });
+    for (const [k, group] of (listed as unknown[]).entries()) {
+      if (typeof group !== 'string' || group === NO_GROUP || groups.has(group)) continue;
+      if (findings.length >= LIMITS.MAX_FINDINGS) {
+        omitted++;
+        continue;
+      }
+      compared += groups.size;
+      const suggestion = compared > NAMES_COMPARED_MAX ? '' : suggestName(group, groups).trimStart();
+      findings.push({
+        severity: 'warning',
+        code: 'UNKNOWN_IDENTIFIER',
+        path: `${path}[${position}].params.groups[${k}]`,
+        row_id: id === '' ? null : id,
+        message: `No security in the data has the ${field} ${group}. The constraint has no effect there. ${suggestion === '' ? sentence : suggestion}`,
+        value: group,
+      });
+    }
+  }
+  return omitted === 0 ? findings : [...findings, createOmission('warning', omitted)];
 }
 
-function listGroups(market: MarketData, field: string): ReadonlySet<string> {
+function listGroups(market: MarketData, field: string): MarketGroups {
   const groups = new Set<string>();
   for (const spells of createReferenceSpells(market, field))
     for (const { value } of spells) if (value !== null && value !== '') groups.add(String(value));
-  return groups;
-}
-
-function formatGroupsSentence(group: string, marketGroups: ReadonlySet<string>): string {
-  const suggestion = suggestName(group, marketGroups).trimStart();
-  if (suggestion !== '') return suggestion;
-  const list = [...marketGroups].toSorted().slice(0, LISTED_MAX).join(', ');
-  return `There are ${list}${marketGroups.size > LISTED_MAX ? ` and ${marketGroups.size - LISTED_MAX} more` : ''}.`;
+  const list = [...groups].toSorted().slice(0, LISTED_MAX).join(', ');
+  const rest = groups.size > LISTED_MAX ? ` and ${groups.size - LISTED_MAX} more` : '';
+  return { groups, sentence: `There are ${list}${rest}.` };
 }
 
 export interface ConstraintCheck {

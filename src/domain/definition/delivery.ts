@@ -216,24 +216,29 @@ export type Target = z.infer<typeof Target>;
 
 /** Problem of a field of a target. The message is the end of a sentence about the field. */
 interface TargetProblem {
-  readonly field: 'url' | 'path' | 'region';
+  readonly field: 'url' | 'path' | 'region' | 'access_key_id';
   readonly value: string | null;
   readonly message: string;
 }
 
+/** Characters that cannot end a value of the header `Authorization`, which contains the access key. */
+const ACCESS_KEY = /^[!-+.0-<>-~-]+$/;
+const ACCESS_KEY_FORM = 'must consist of visible ASCII characters other than , / and =';
+
 const ADDRESS_PARSERS = { bucket: parseBucketAddress, folder: parseFolderAddress, sftp: parseSftpAddress };
 
 /**
- * Lists the problems of the address, the path and the region of a target, whatever the settings of the service. Stored
- * targets may have some, because earlier releases accepted more.
+ * Lists the problems of the address, the path, the region and the access key of a target, whatever the settings of the
+ * service. Stored targets may have some, because earlier releases accepted more.
  */
 export function listTargetProblems(target: Target): readonly TargetProblem[] {
   if (target.type === 'callback' || target.type === 'mail') return [];
-  const region = target.type === 'bucket' ? target.region : null;
+  const [region, accessKey] = target.type === 'bucket' ? [target.region, target.access_key_id] : [null, null];
   const problems = [
     ['url', target.url, ADDRESS_PARSERS[target.type](target.url).problem],
     ['path', target.path, checkPathPattern(target.path)],
     ['region', region, region === null ? undefined : findRegionProblem(region)],
+    ['access_key_id', accessKey, accessKey === null || ACCESS_KEY.test(accessKey) ? undefined : ACCESS_KEY_FORM],
   ] as const;
   return problems.flatMap(([field, value, message]) => (message === undefined ? [] : [{ field, value, message }]));
 }

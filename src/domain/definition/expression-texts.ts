@@ -44,6 +44,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextLoca
       return parseTree(current, { ...place, path }, { expected: expectedKind, findings, texts });
     const innerSchema = unwrap(currentSchema);
     if (innerSchema !== currentSchema) return visit(innerSchema, current, path);
+    if (currentSchema instanceof z.ZodArray && isPlainText(currentSchema.element as z.ZodType)) return current;
     if (currentSchema instanceof z.ZodArray && Array.isArray(current))
       return current.map((item: unknown, i) => visit(currentSchema.element as z.ZodType, item, `${path}[${i}]`));
     if (!(currentSchema instanceof z.ZodObject) || typeof current !== 'object' || current === null) return current;
@@ -57,6 +58,10 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextLoca
   };
   return { value: visit(schema, value, place.path) as T, findings, texts }; // Only expressions change the shape, so the type still applies.
 }
+
+/** Returns true if the values of a schema are texts that are no expressions, such as identifiers. */
+const isPlainText = (schema: z.ZodType): boolean =>
+  schema instanceof z.ZodString && describeExpected(schema) === undefined;
 
 function describeExpected(schema: z.ZodType): ExpectedKind | undefined {
   const { format } = (schema.meta() ?? {}) as { format?: string }; // calls of `.meta` in this program

@@ -20,6 +20,7 @@ import {
   createRunningCalls,
   createToolRequest,
   createWaitTool,
+  ADDRESS_LENGTH_MAX,
   formatResourceTemplate,
   parseResourceUri,
   type RunningCalls,
@@ -284,7 +285,7 @@ function createMethods(catalogue: McpCatalogue, client: McpClient): Readonly<Rec
 const ListParams = z.looseObject({ cursor: z.string().optional() });
 const CallParams = z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.unknown()).optional() });
 const PromptParams = z.looseObject({ name: z.string(), arguments: z.record(z.string(), z.string()).optional() });
-const ReadParams = z.looseObject({ uri: z.string() });
+const ReadParams = z.looseObject({ uri: z.string().max(ADDRESS_LENGTH_MAX) });
 
 /** @throws ProtocolError for parameters of another shape */
 function parseParams<S extends z.ZodType>(schema: S, params: unknown): z.output<S> {
@@ -605,12 +606,20 @@ function assertMessage(message: Message, version: string | undefined): void {
           ? 'params must be an object'
           : version !== undefined && !PROTOCOL_VERSIONS.includes(version)
             ? `MCP-Protocol-Version ${version.slice(0, 40)} is not one of ${PROTOCOL_VERSIONS.join(', ')}`
-            : undefined;
+            : (isId(message.id) && isTooLong(message.id)) || isTooLong(message.params?._meta?.progressToken)
+              ? `id and progressToken must be numbers, or texts of at most ${ID_LENGTH_MAX} characters`
+              : undefined;
   if (fault !== undefined) throw new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${fault}.`);
 }
 
 /** Maximum length of a session id that is read. Ids from the service have 36 characters. */
 const SESSION_MAX = 64;
+
+/** Maximum length of the id and the progress token of a message, which each response repeats. */
+const ID_LENGTH_MAX = 500;
+
+const isTooLong = (id: unknown): boolean =>
+  typeof id === 'string' ? id.length > ID_LENGTH_MAX : typeof id === 'object' && id !== null;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 

@@ -29,6 +29,9 @@ interface ShortEntry {
   run(argumentValues: Arguments, context: TaskContext): Promise<ToolResult>;
 }
 
+/** Maximum length of a query. Each of its words is compared with each word of all operations. */
+const QUERY_LENGTH_MAX = 500;
+
 const TEXT = { type: 'string' };
 const OBJECT = { type: 'object' };
 const PROPERTIES = {
@@ -45,7 +48,7 @@ const PROPERTIES = {
   document: OBJECT,
   request: OBJECT,
   arguments: OBJECT,
-  query: TEXT,
+  query: { ...TEXT, maxLength: QUERY_LENGTH_MAX },
   name: TEXT,
   text: TEXT,
   job_id: TEXT,
@@ -81,7 +84,7 @@ const GENERAL_TOOLS: readonly ShortEntry[] = [
     tool: declare('findOperations', 'Searches all operations of the service, best first.', 'query', true),
     operations: [],
     run: async ({ query }, { operations }) =>
-      toResult({ operations: rankOperations(readText('query', query), operations).slice(0, FOUND_MAX) }),
+      toResult({ operations: rankOperations(readQuery(query), operations).slice(0, FOUND_MAX) }),
   },
   {
     tool: declare('describeOperation', 'Arguments (JSON Schema), limits and example of an operation.', 'name', true),
@@ -262,6 +265,13 @@ function readText(path: string, value: unknown): string {
   throw refuseArgument(path, value, 'a text');
 }
 
+function readQuery(value: unknown): string {
+  const query = readText('query', value);
+  if (query.length <= QUERY_LENGTH_MAX) return query;
+  const message = `query has ${query.length} characters; at most ${QUERY_LENGTH_MAX} are accepted.`;
+  throw refuseWithFindings('arguments', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'query', message }]);
+}
+
 function readObject(path: string, value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   throw refuseArgument(path, value, 'an object');
@@ -298,7 +308,7 @@ const STOP_WORDS = new Set(
  * summary twice, and a word of few operations more than one of many: most summaries begin with `Returns`. Words match by their first letters, so that `weights` finds `weight`.
  */
 function rankOperations(query: string, operations: TaskContext['operations']): FoundOperation[] {
-  const words = listWords(query);
+  const words = [...new Set(listWords(query))];
   const wanted = words.filter((word) => !STOP_WORDS.has(word));
   const counted = wanted.length > 0 ? wanted : words;
   const matches = operations.map(([name, route]) => {

@@ -301,7 +301,7 @@ export interface OuterRequest {
 const BASE = 'http://localhost';
 
 /** Maximum length of path and query, as in a request over HTTP. */
-const ADDRESS_LENGTH_MAX = 16_384;
+export const ADDRESS_LENGTH_MAX = 16_384;
 
 /** Parts of a request that arguments fill. */
 interface RequestParts {

@@ -89,6 +89,9 @@ export interface ClientsDependencies {
 
 const SIGNING_SECRET_FORM = 'whsec_ and 24 to 64 bytes in base64, or two such secrets separated by a comma';
 
+/** Returns the bytes of a signing secret as text. Secrets with different paddings or unused bits can have the same bytes. */
+const readKey = (secret: string): string => Buffer.from(secret.slice('whsec_'.length), 'base64').toString('base64');
+
 type Secrets = ClientSecrets['secrets'];
 
 export function createClients({ documents, secrets, destinations, jobSecrets }: ClientsDependencies): Clients {
@@ -184,7 +187,7 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
     for (const { client_id: other, secrets: others } of stored)
       for (const { sealed } of other === id ? [] : Object.values(others))
         for (const secret of openSigningSecrets(sealed)) owners.set(secret, 'a target of another client');
-    for (const secret of jobSecrets) owners.set(secret, 'the callbacks of jobs');
+    for (const secret of jobSecrets) owners.set(readKey(secret), 'the callbacks of jobs');
     return body.targets.flatMap((target, t): Finding[] => {
       const path = `targets[${t}].secret`;
       const sealed = target.type === 'callback' ? next[target.name]?.sealed : undefined;
@@ -200,10 +203,10 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
     });
   }
 
-  /** Returns the signing secrets of a stored text. Returns none if it is another secret or cannot be opened. */
+  /** Returns the keys of the signing secrets of a stored text. Returns none if it is another secret or cannot be opened. */
   function openSigningSecrets(sealed: string): readonly string[] {
     try {
-      return readSigningSecrets(secrets.open(sealed));
+      return readSigningSecrets(secrets.open(sealed)).map(readKey);
     } catch {
       return [];
     }

@@ -131,3 +131,22 @@ test('a group of a row that no security of the store ever had is reported with t
     ],
   ]);
 });
+
+test('unknown groups beyond 100 are counted, and few are compared with the groups of a large field', () => {
+  const names = Array.from({ length: 600 }, (_, i) => `S${i}`);
+  const market = buildMarket({
+    dates: ['2024-01-02'],
+    close: Object.fromEntries(names.map((name) => [name, [1]])),
+    reference: Object.fromEntries(names.map((name, i) => [name, { ISSUER: `Issuer ${String(i).padStart(4, '0')}` }])),
+  });
+  const groups = Array.from({ length: 200 }, (_, i) => `Issuer ${String(i).padStart(4, '0')}x`);
+  const rows = ['a', 'b'].map((id) => ({ id, type: 'GroupBounds', params: { field: 'ISSUER', groups } }));
+  const findings = findUnknownRowSecurities(rows, market, 'constraints');
+  expect(findings).toHaveLength(101);
+  expect(findings.at(-1)).toMatchObject({ severity: 'warning', code: 'MORE_FINDINGS', count: 300 });
+  // 5,000 comparisons are enough for 8 groups with 600 names each.
+  expect(findings.map(({ message }) => message.includes('Did you mean'))).toEqual(
+    Array.from({ length: 101 }, (_, i) => i < 8),
+  );
+  expect(findings[8]?.message).toContain('There are Issuer 0000, Issuer 0001, ');
+});

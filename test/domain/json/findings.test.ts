@@ -30,6 +30,26 @@ describe('a refusal', () => {
     expect(JSON.stringify(detail).length).toBeLessThan(16_384);
   });
 
+  test('has less than 256 kB if its findings repeat texts of megabytes, and names every path', () => {
+    const long = '\u4e2d'.repeat(1_000_000);
+    const findings = createFindings(100, 'error').map((finding) => ({
+      ...finding,
+      message: `Unknown field ${long}.`,
+      row_id: long,
+      path: `${finding.path}.${long}`,
+    }));
+    const { detail } = refuseWithFindings('body', findings);
+    expect(Buffer.byteLength(JSON.stringify(detail))).toBeLessThan(256 * 1024);
+    const listed = (detail as { findings: Finding[] }).findings;
+    expect(listed.map(({ path }) => path.slice(0, 12))).toEqual(createFindings(100, 'error').map(({ path }) => path));
+    expect(listed[0]?.message).toMatch(/^Unknown field \u4e2d+\.\.\.$/);
+  });
+
+  test('keeps messages of 600 characters in each of 100 findings', () => {
+    const findings = createFindings(100, 'error').map((finding) => ({ ...finding, message: 'm'.repeat(600) }));
+    expect(refuseWithFindings('body', findings).detail).toEqual({ findings });
+  });
+
   test('of a report counts what the report left out', () => {
     const report = reportFindings(createFindings(250, 'error'));
     expect(report).toHaveLength(101);

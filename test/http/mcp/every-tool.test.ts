@@ -119,6 +119,31 @@ test('the default list has fifteen tools of at most 2,000 tokens, and every oper
   await short.close();
 });
 
+test('texts of a message that the service compares or repeats have a limit', async () => {
+  const short = await openAgent(service.url);
+  const query = (length: number) => short.call('findOperations', { query: 'w'.repeat(length) });
+  expect((await query(500)).isError).not.toBe(true);
+  expect(JSON.stringify(readError(await query(501)))).toContain('query has 501 characters; at most 500 are accepted.');
+  await short.close();
+  const send = async (message: object) => {
+    const response = await fetch(`${service.url}/mcp`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping', ...message }),
+    });
+    return [response.status, (await response.text()).length < 1000];
+  };
+  const long = 'x'.repeat(501);
+  expect(await send({ id: long.slice(1) })).toEqual([200, true]);
+  expect(await send({ id: long })).toEqual([400, true]);
+  for (const progressToken of [long, { a: long }, [long]])
+    expect(await send({ params: { _meta: { progressToken } } })).toEqual([400, true]);
+  expect(await send({ method: 'resources/read', params: { uri: `divisor:/${long.repeat(100)}` } })).toEqual([
+    200,
+    true,
+  ]);
+});
+
 test.each([
   ['weights of an index on a date', 'getWeights'],
   ['what was the performance of the index last year', 'getPerformance'],

@@ -106,6 +106,25 @@ test('two targets cannot share one of the secrets of a rotation', async () => {
   ]);
 });
 
+test('two spellings of the same bytes are one secret', async () => {
+  const { clients } = await openClients();
+  const put = (id: string, ...targets: readonly object[]) =>
+    listFindings(clients.put(id, createBody(targets), undefined));
+  // 32 bytes of 0: 43 characters, the last of which has 2 unused bits, and an optional padding.
+  const [secret, ...others] = ['A=', 'A', 'B=', 'D'].map((end) => `whsec_${'A'.repeat(42)}${end}`);
+  for (const other of others)
+    expect(await put('ACME', createHook('a', secret), createHook('b', other))).toEqual([
+      'NOT_IN_CHOICES targets[1].secret: targets[1].secret is the secret of a; each target needs a separate secret.',
+    ]);
+  expect(await put('ACME', createHook('a', secret))).toEqual([]);
+  expect(await put('OTHER', createHook('c', others[0]))).toEqual([
+    expect.stringContaining('a target of another client'),
+  ]);
+  expect(await put('OTHER', createHook('c', JOB_SECRET.replaceAll('=', '')))).toEqual([
+    expect.stringContaining('the callbacks of jobs'),
+  ]);
+});
+
 test('a stored client whose target is no longer accepted is disabled, reported, and receives nothing at any target', async () => {
   const { clients, createWith, storeUnchecked } = await openClients();
   const bucket = (url: string) => ({ type: 'bucket', name: 'b', url });

@@ -271,6 +271,30 @@ test('an allowed bucket is compared by the names of its folders, with and withou
   }
 });
 
+test('the access key of a bucket consists of characters that end no value of a header', () => {
+  const findings = (access_key_id: string) =>
+    checkShape(ClientBody, {
+      name: 'Acme',
+      entitlements: [{}],
+      targets: [{ type: 'bucket', name: 'b', url: 's3://acme', region: 'eu-west-1', access_key_id, secret: 's' }],
+    }).findings.map(({ path }) => path);
+  for (const key of ['AKIAIOSFODNN7EXAMPLE', 'GOOG1EXAMPLE', 'minioadmin', 'team$user', 'a.b-c_d+e@f'])
+    expect(findings(key), key).toEqual([]);
+  for (const key of [
+    'AK\r\nX-Evil: 1',
+    'AK\n',
+    'AK\0',
+    'AK ',
+    ' ',
+    'A\u00e9',
+    '\u4e2d',
+    'AK,SignedHeaders=host',
+    'AK/x',
+    'A=K',
+  ])
+    expect(findings(key), key).toEqual(['targets[0].access_key_id']);
+});
+
 /** Path patterns with their path on 2024-12-31, or undefined if they are refused. */
 const PATTERNS: readonly (readonly [pattern: string, path: string | undefined])[] = [
   ['{file}', 'CORE.csv'],

@@ -392,11 +392,8 @@ function createEqualityTest(comparison: Comparison, value: unknown): (found: Ref
 export interface DecisionContext {
   /** 1 for a constituent of the index before the decision, by column; null at the first decision. */
   readonly incumbents: Uint8Array | null;
-  /**
-   * Returns the weights of any index, by its id, at its last decision. Returns null before its first decision, or if no
-   * index is available.
-   */
-  indexWeights(indexId: string): IndexWeights | null;
+  /** Returns the weights of any index, by its id. Returns null before its first one, or if no index is available. */
+  indexWeights(indexId: string, basis: WeightBasis): IndexWeights | null;
   /**
    * Returns the datapoints at a scheduled review before the decision, 1 for the latest one. Null if there is none. Absent
    * outside the rules of an index.
@@ -408,6 +405,9 @@ export interface DecisionContext {
 export interface ReviewSection extends Pick<ExpressionSection, 'numbers' | 'truths'> {
   readonly session: number;
 }
+
+/** Weights of the last decision, or the weights after the close of the session. */
+export type WeightBasis = 'decided' | 'drifted';
 
 export interface IndexWeights {
   readonly columns: ArrayLike<number>;
@@ -719,11 +719,11 @@ function createFacts(leaves: LeafReader, context: DecisionContext, columns: Int3
   return {
     constituents: () => mapListed((column) => incumbents?.[column] ?? 0),
     membersOf(indexId) {
-      const members = new Set(Array.from(indexWeights(indexId)?.columns ?? []));
+      const members = new Set(Array.from(indexWeights(indexId, 'decided')?.columns ?? []));
       return mapListed((column) => Number(members.has(column)));
     },
-    weightsIn(indexId) {
-      const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
+    weightsIn(indexId, basis) {
+      const { columns: members, weights } = indexWeights(indexId, basis) ?? { columns: [], weights: [] };
       const weightByColumn = new Map(Array.from(members, (column, position) => [column, weights[position]!]));
       return mapListed((column) => weightByColumn.get(column) ?? 0);
     },

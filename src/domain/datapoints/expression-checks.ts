@@ -18,6 +18,7 @@ import {
   findFieldUnit,
   formatUnit,
   type FunctionNode,
+  INDEX_FUNCTIONS,
   isClash,
   isExpressionNode,
   isWithoutColumn,
@@ -187,11 +188,15 @@ export function listCalls(expression: DatapointExpression, definitions: Definiti
 
 /** Returns the ids of the indices to which an expression refers. */
 export function listIndices(expression: DatapointExpression, definitions: Definitions): string[] {
-  const requests = listCalls(expression, definitions).filter(
-    ({ name }) => name === 'member_of' || name === 'weight_in',
-  );
+  const requests = listCalls(expression, definitions).filter(({ name }) => INDEX_FUNCTIONS.has(name));
   return [...new Set(requests.map(readIndexName))];
 }
+
+/** Returns the ids of the indices whose weights after a close an expression reads. */
+export const listDriftedIndices = (expression: DatapointExpression, definitions: Definitions): string[] =>
+  listCalls(expression, definitions)
+    .filter(({ name }) => name === 'drifted_weight_in')
+    .map(readIndexName);
 
 /** Returns true if an expression depends on the previous composition. */
 export const readsConstituents = (expression: DatapointExpression, definitions: Definitions): boolean =>

@@ -46,7 +46,7 @@ export interface DecisionFacts {
   /** Returns, by security, 1 for a constituent of an index given by its id, otherwise 0. */
   membersOf(indexId: string): Float64Array;
   /** Returns the weight of each security in an index given by its id. A security outside that index has weight 0. */
-  weightsIn(indexId: string): Float64Array;
+  weightsIn(indexId: string, basis: 'decided' | 'drifted'): Float64Array;
   yearsOfGrowth(): Float64Array;
   /** Returns, by security, 1 for a security of the universe, otherwise 0. */
   inUniverse(): Float64Array;
@@ -604,7 +604,20 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
     most: 1,
     options: [],
     unit: () => DIMENSIONLESS,
-    values: (node, facts) => facts.weightsIn(readIndexName(node)),
+    values: (node, facts) => facts.weightsIn(readIndexName(node), 'decided'),
+  },
+  {
+    name: 'drifted_weight_in',
+    form: 'decision',
+    signature: 'drifted_weight_in("INDEX-ID")',
+    help: 'Weight in another index after the close of the decision: its composition in force, moved by prices and corporate actions since it took effect; 0 for other securities. The index cannot be an overlay. Missing before the first price of a security.',
+    example: 'min(0.05, 10 * drifted_weight_in("CORE-40"))',
+    operands: ['index'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => DIMENSIONLESS,
+    values: (node, facts) => facts.weightsIn(readIndexName(node), 'drifted'),
   },
 ];
 

@@ -11,7 +11,6 @@ import { formatDay, parseValidDay } from '../base/time.js';
 import {
   type Composer,
   type Composition,
-  createIndexWeights,
   type DecidedComposition,
   type Decider,
   type DeciderFactory,
@@ -22,6 +21,7 @@ import {
   restoreDecided,
 } from '../books/compositions.js';
 import { createDecisionTerms, listHoldings } from '../books/index-run.js';
+import { createIndexWeights } from '../books/rebalance.js';
 import { simulateBook } from '../books/step.js';
 import { takeOverSecurity } from '../books/trading.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
@@ -303,7 +303,7 @@ export function createDerivedSolver({
           .at(decision, columns)
           .given({
             incumbents: previous === null ? null : flagMembers(previous.columns, sm.securityCount),
-            indexWeights: (id) => indexWeights(id, decision),
+            indexWeights: (id, basis) => indexWeights(id, decision, basis),
           }),
         algebra: engine,
         path: 'derivation.',

@@ -164,7 +164,9 @@ function findInput(node: ExpressionNode, operand: number): PluginInput | undefin
 
 function findReadInSubtree(node: ExpressionNode, { lag, window, input }: ReadContext): ReadContext {
   const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
-  const childContext = { lag, window, comparison, groups: false, input };
+  // The values of a column of dates are texts.
+  const groups = node.node === 'function' && findFunction(node)?.operands[0] === 'date';
+  const childContext = { lag, window, comparison, groups, input };
   return node.node === 'function'
     ? { ...childContext, lag: lag + (node.lag ?? 0), window: node.window ?? window }
     : childContext;
@@ -548,6 +550,10 @@ function checkOperand(
       return node.node === 'field' && node.name === 'DIVIDEND'
         ? 'constant'
         : reportProblem(`is not DIVIDEND, which ${entry.name} needs`);
+    case 'date':
+      return node.node === 'field' && (node.transform ?? 'none') === 'none' && node.window == null
+        ? 'constant'
+        : reportProblem(`is not a column of dates, which ${entry.name} needs`);
     case 'number':
     case 'condition':
     case undefined: {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { createComposer } from '#domain/books/composer.js';
 import { validateIndex } from '#domain/definition/index-validation.js';
@@ -254,6 +255,45 @@ test('an expression looks back as far as its datapoints', () => {
     createSession({ name: 'MOMENTUM', window: 200, lag: 10 }),
   );
   expect(createSession('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
+});
+
+describe('the time until a date of a column', () => {
+  // 2020-03-06 is a Friday. The calendar has every weekday from 2015 to 2024.
+  const ends = ['2020-03-06', '2020-03-07', '2020-03-09', '2020-03-05', '2025-01-02', 'March', null];
+  const dated = alignDays(
+    createTableMarket({
+      identifiers: ends.map((_, i) => `S${i}`),
+      fields: { CLOSE: Array.from({ length: 3 }, () => ends.map(() => 10)) },
+      reference: { ENDS: ends },
+      start: '2020-03-04',
+    }),
+  );
+  const evaluate = (text: string) => {
+    const { cross } = createDecider({
+      document: createWeightedIndex('DATED', text),
+      market: dated,
+      universe: (day) => listPriceable(dated, day),
+    }).trace(2, null);
+    return [...cross.numbers(parseExpression(text).tree, cross.universe)];
+  };
+
+  test('counts calendar days, and sessions after the decision up to the date', () => {
+    expect(evaluate('days_until(ENDS)')).toEqual([0, 1, 3, -1, 1763, NaN, NaN]);
+    expect(evaluate('sessions_until(ENDS)')).toEqual([0, 0, 1, -1, NaN, NaN, NaN]);
+  });
+
+  test('a number, a datapoint over a window and an expression are no dates', () => {
+    const validate = (field: string) => {
+      const weighting = { type: 'FieldWeight', params: { field } };
+      const body = { id: 'BAD', name: 'B', calendar: 'TEST', base_date: '2020-03-04', pipeline: { weighting } };
+      const { findings } = validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => undefined });
+      return findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+    };
+    expect(validate('days_until(3)')).toEqual(['WRONG_TYPE']);
+    expect(validate('days_until(CLOSE + 1)')).toEqual(['WRONG_TYPE']);
+    expect(validate('days_until(ENDS, ENDS)')).toContain('OUT_OF_RANGE');
+    expect(validate('1 + days_until(ENDS)')).toEqual([]);
+  });
 });
 
 describe('the weights of another index after a close', () => {

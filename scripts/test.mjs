@@ -29,11 +29,12 @@ const { filter, options } = parseCLI([
 ]);
 const isTimed = flags.includes('--timings');
 const parts = divideFiles();
-const isShort = !flags.includes('--rest') && !isTimed && filter.length === 0 && options.testNamePattern === undefined;
+const hasChoice = filter.length > 0 || options.testNamePattern !== undefined;
+const isShort = !flags.includes('--rest') && !isTimed && !hasChoice;
 await buildOrEnd({ lint: isShort, answers: !isShort });
 
 const part = isShort ? parts.short : parts.rest;
-const names = filter.length > 0 || options.testNamePattern !== undefined || isTimed ? filter : part.map(toCompiled);
+const names = hasChoice || isTimed ? filter : part.map(toCompiled);
 const results = await run(names, options);
 if (isTimed) writeTimings();
 const failed = [...results].filter(([, { isPassed }]) => !isPassed).map(([file]) => file);

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
-import type { StatusCode } from 'hono/utils/http-status';
 import type { Success } from '#contract/route.js';
 import { type ErrorDetail, ERRORS, type Refusal } from '#domain/base/refusals.js';
 import type { Reply, RequestContext } from './handler.js';
@@ -103,9 +102,22 @@ export function toDocumentReply(stored: { readonly etag?: string | null | undefi
   return { json, ...(typeof etag === 'string' && { documentEtag: etag }) };
 }
 
+/**
+ * Creates a response. Its headers are a plain object, which the adapter writes without creating `Headers`; `newResponse`
+ * of Hono would create them.
+ */
+function createResponse(
+  c: RequestContext,
+  body: ConstructorParameters<typeof Response>[0],
+  status: number,
+  headers: Record<string, string>,
+) {
+  return new Response(body, { status, headers: { ...c.get('headers')(), ...headers } });
+}
+
 /** Builds the response of a reply. It has status 304 if the client already has the etag, and no body for HEAD. */
 export function respond(c: RequestContext, reply: Reply, success: Success): Response {
-  const status = (reply.status ?? success.status) as StatusCode; // statuses of the service are standard
+  const status = reply.status ?? success.status;
   const headers: Record<string, string> = (success.media ?? []).length === 0 ? {} : { Vary: 'Accept' };
   Object.assign(headers, reply.headers);
   const etag = reply.etag ?? reply.documentEtag;
@@ -115,16 +127,16 @@ export function respond(c: RequestContext, reply: Reply, success: Success): Resp
     const isRead = c.req.method === 'GET' || c.req.method === 'HEAD';
     if (isRead && status === 200 && reply.etag !== undefined && namesEtag(c.req.header('if-none-match'), reply.etag)) {
       cancelStream(reply.stream);
-      return c.newResponse(null, 304, headers);
+      return createResponse(c, null, 304, headers);
     }
   }
   const { body, length } = createBody(reply);
-  if (body === null) return c.newResponse(null, status, headers);
+  if (body === null) return createResponse(c, null, status, headers);
   headers['Content-Type'] = reply.type ?? JSON_TYPE;
   if (length !== undefined) headers['Content-Length'] = String(length);
   if (c.req.method === 'HEAD') cancelStream(reply.stream);
   else c.env.isStreamed = reply.stream !== undefined;
-  return c.newResponse(c.req.method === 'HEAD' ? null : body, status, headers);
+  return createResponse(c, c.req.method === 'HEAD' ? null : body, status, headers);
 }
 
 function createBody(reply: Reply) {
@@ -149,7 +161,7 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 
 /** Builds the response of a refusal: an ErrorEnvelope with the status that belongs to the code. */
 export function respondWithError(c: RequestContext, refusal: Refusal): Response {
-  const status: StatusCode = ERRORS[refusal.code].status ?? 500; // codes without a status have already become INTERNAL
+  const status = ERRORS[refusal.code].status ?? 500; // codes without a status have already become INTERNAL
   const headers: Record<string, string> = { 'Content-Type': JSON_TYPE };
   const transientDelay = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? transientDelay;
@@ -159,7 +171,7 @@ export function respondWithError(c: RequestContext, refusal: Refusal): Response 
   if (status === 405 && Array.isArray(allowedMethods)) headers['Allow'] = allowedMethods.join(', ');
   const text = JSON.stringify({ error: refusal.toDetail() });
   headers['Content-Length'] = String(Buffer.byteLength(text));
-  return c.newResponse(c.req.method === 'HEAD' ? null : text, status, headers);
+  return createResponse(c, c.req.method === 'HEAD' ? null : text, status, headers);
 }
 
 /** Formats a response as text. It is written directly to a socket if the parser refused the request. */

@@ -1,4 +1,4 @@
-import { Hono, type MiddlewareHandler } from 'hono';
+import { type Handler as HonoHandler, Hono } from 'hono';
 import type { HTTPException } from 'hono/http-exception';
 import { timeout } from 'hono/timeout';
 import { setTimeout as delayByClock } from 'node:timers/promises';
@@ -20,7 +20,7 @@ import {
   identifyIfPossible,
   isRefusedKey,
 } from './middleware/authentication.js';
-import { addSecureHeaders, addServiceHeaders, compressResponses } from './middleware/headers.js';
+import { addHeaders, compressResponses } from './middleware/headers.js';
 import { type CompletedRequest, logRequests, toRefusal } from './middleware/log.js';
 import { createFailedKeys, createKeyRates, createKeyTurns, type KeyRates } from './middleware/rates.js';
 import { identifyRequests, traceRequests } from './middleware/tracing.js';
@@ -117,13 +117,13 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const failedKeys = createFailedKeys(() => performance.now());
   const identify = createIdentify(authenticate, keyRates, isTrustedProxy);
   let isDraining = false;
-  const headers = [identifyRequests, addServiceHeaders(version, () => isDraining), addSecureHeaders(isSecure)];
+  const headers = [identifyRequests, addHeaders({ version, isHttps: isSecure, isDraining: () => isDraining })];
   const hono = new Hono<Env>().use(...headers, traceRequests, logRequests(log, observe), compressResponses);
 
   hono.onError(async (failure, c) => {
     if (isRefusedKey(c, failure)) {
       const address = getSender(c, isTrustedProxy).address() ?? '';
-      notes?.refusedKey({ address, requestId: c.var.requestId });
+      notes?.refusedKey({ address, requestId: c.get('requestId') });
       const delayMs = failedKeys.note(getNetwork(address));
       if (delayMs > 0) await delay(delayMs);
     }
@@ -148,7 +148,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     awaitTurn: createKeyTurns(),
     paths: new Set(Object.values<Route>(api).map(({ path }) => path)),
     noteRead: (c, operation) =>
-      notes?.read({ operation, path: c.req.path, requestId: c.var.requestId, ...c.var.principal }),
+      notes?.read({ operation, path: c.req.path, requestId: c.get('requestId'), ...c.get('principal') }),
   });
   hono.router.match('GET', '/'); // the router is built now, so that the first request is not delayed
   const unreadable = new Hono<Env>().use(...headers).all('*', (c) => respondWithError(c, c.env.refusal!));
@@ -197,17 +197,17 @@ function addRoutes<T extends Record<string, Route>>(
     for (const [id, route] of routes) {
       const identifyClient =
         route.scope !== 'open' ? identify : route.optionalKey === true ? identifyIfPossible(identify) : undefined;
-      const begin: MiddlewareHandler<Env> = async (c, next) => {
-        c.set('operation', { id, route });
-        await identifyClient?.(c);
-        await next();
-      };
       // The types of the table pair each route with its handler. The pipeline passes exactly the values that the schemas
       // of the route have parsed.
       const operation = createOperation(id, route, handlers[id] as unknown as Handler<Route>, options);
+      const answer: HonoHandler<Env> = async (c) => {
+        c.set('operation', { id, route });
+        if (identifyClient !== undefined) await identifyClient(c);
+        return operation(c);
+      };
       // The duration of an upload depends on its size.
-      const middleware = route.body?.upload === undefined ? [limitTime, begin] : [begin];
-      hono.on(route.method, [pattern], ...middleware, operation);
+      const middleware = route.body?.upload === undefined ? [limitTime] : [];
+      hono.on(route.method, [pattern], ...middleware, answer);
     }
     const allowedMethods = routes
       .flatMap(([, { method }]) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))

@@ -73,6 +73,8 @@ export interface Env {
   readonly Bindings: Bindings;
   readonly Variables: {
     readonly requestId: string;
+    /** Returns the headers of every response. */
+    readonly headers: () => Readonly<Record<string, string>>;
     readonly trace: TraceContext | null;
     readonly startedMs: number;
     readonly principal: Principal;

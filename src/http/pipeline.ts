@@ -183,7 +183,7 @@ export function createOperation(
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
 
   return async (c) => {
-    const { principal } = c.var;
+    const principal = c.get('principal');
     assertScope(route, principal);
     if (isReadOnly) assertReads(route);
     const reply = await runForClient(principal.keyId, () =>
@@ -196,7 +196,7 @@ export function createOperation(
 
   /** Answers a client that may access only some ids. All its reads are limited to these ids. */
   async function answerWithin(c: RequestContext): Promise<Reply> {
-    const reach = await findReach(c.var.principal);
+    const reach = await findReach(c.get('principal'));
     if (reach === undefined) return answer(c);
     assertReach(
       { id, route },
@@ -211,7 +211,7 @@ export function createOperation(
   async function answer(c: RequestContext): Promise<Reply> {
     const upload = body && openUpload(c.req.raw, body);
     const sentBody = upload ? { upload } : body && (await readBody(c.req.raw, body, checkApart));
-    if (body !== undefined && upload === undefined) await awaitTurn(c.var.principal.keyId);
+    if (body !== undefined && upload === undefined) await awaitTurn(c.get('principal').keyId);
     try {
       return await run(c, sentBody);
     } catch (failure) {
@@ -227,7 +227,7 @@ export function createOperation(
     const params = readParams(route, idNames, c);
     const query = readQuery(search);
     if (acceptsCallback && typeof query['callback'] === 'string') assertCallback(query['callback']);
-    if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', c.var.principal);
+    if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', c.get('principal'));
     // A format in the query overrides the header.
     const { format } = query;
     const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
@@ -356,7 +356,7 @@ class ParsedRequest implements RouteRequest<Route> {
     this.isStillAllowed = isStillAllowed;
     this.#context = context;
     this.#sent = sent;
-    this.principal = context.var.principal;
+    this.principal = context.get('principal');
     // The schemas of the route have parsed params and query. The generic type only says that they are objects.
     this.params = params as RouteRequest<Route>['params'];
     this.query = query as RouteRequest<Route>['query'];
@@ -390,7 +390,7 @@ class ParsedRequest implements RouteRequest<Route> {
 
   get authorship() {
     const { header, principal } = this;
-    const { requestId } = this.#context.var;
+    const requestId = this.#context.get('requestId');
     return () => ({
       author: principal.name ?? LOCAL_AUTHOR,
       keyId: principal.keyId,
@@ -404,7 +404,7 @@ class ParsedRequest implements RouteRequest<Route> {
   }
 
   get origin() {
-    const { requestId, trace } = this.#context.var;
+    const [requestId, trace] = [this.#context.get('requestId'), this.#context.get('trace')];
     const { callback, priority } = this.query as StartQuery; // the schema of each route with callbacks or priorities has these members
     return {
       owner: this.principal.keyId,

@@ -25,10 +25,10 @@ export function logRequests(log: Logger, observe: (answer: CompletedRequest) => 
   return createMiddleware<Env>(async (c, next) => {
     c.set('principal', ANONYMOUS);
     await next();
-    const { requestId, trace, operation, principal, startedMs } = c.var;
+    const operation = c.get('operation');
     const { status } = c.res;
     const { method, path } = c.req;
-    const ms = performance.now() - startedMs;
+    const ms = performance.now() - c.get('startedMs');
     const level =
       status >= 500 && status !== 503
         ? 'error'
@@ -37,12 +37,12 @@ export function logRequests(log: Logger, observe: (answer: CompletedRequest) => 
           : operation?.route.scope === 'open'
             ? 'debug'
             : 'info';
-    const { keyId } = principal;
+    const { keyId } = c.get('principal');
     if (loggedLevels.has(level)) {
       requestLog[level](
         {
-          request_id: requestId,
-          ...getTraceFields(trace),
+          request_id: c.get('requestId'),
+          ...getTraceFields(c.get('trace')),
           method,
           path,
           operation: operation?.id,
@@ -62,8 +62,8 @@ export function logRequests(log: Logger, observe: (answer: CompletedRequest) => 
  * INTERNAL as well, because no route declares it.
  */
 export function toRefusal(log: Logger, c: RequestContext, failure: unknown): Refusal {
-  const { requestId, trace } = c.var;
-  const fields = { request_id: requestId, ...getTraceFields(trace) };
+  const requestId = c.get('requestId');
+  const fields = { request_id: requestId, ...getTraceFields(c.get('trace')) };
   if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
     const { code, cause } = failure;
     // An outage affects every request. One line without a stack is enough.

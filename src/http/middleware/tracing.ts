@@ -1,5 +1,4 @@
-import { requestId } from 'hono/request-id';
-import { createMiddleware } from 'hono/factory';
+import type { MiddlewareHandler } from 'hono';
 import { randomBytes, randomUUID } from 'node:crypto';
 import {
   createTrace,
@@ -18,11 +17,11 @@ export function chooseRequestId(sent: string | null): string {
   return sent !== null && VISIBLE_ASCII.test(sent) ? sent : randomUUID();
 }
 
-/** Chooses the id of each request. */
-export const identifyRequests = requestId({
-  headerName: '', // the generator reads the header, because it accepts more ids than the middleware
-  generator: (c) => chooseRequestId(c.req.header('x-request-id') ?? null),
-});
+/** Chooses the id of each request. The middleware of Hono accepts fewer ids. */
+export const identifyRequests: MiddlewareHandler<Env> = (c, next) => {
+  c.set('requestId', chooseRequestId(c.req.header('x-request-id') ?? null));
+  return next() as Promise<never>;
+};
 
 /** Matches version, trace, parent and flags. Later versions may add fields after another dash. */
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
@@ -79,21 +78,24 @@ const createContext = ({ traceId, spanId, flags }: TraceContext): SpanContext =>
   isSampled: (Number.parseInt(flags, 16) & 1) === 1,
 });
 
-/** Runs each request in its span, names the span in the response, and reports its end. */
-export const traceRequests = createMiddleware<Env>(async (c, next) => {
-  const startedMs = performance.now();
+/** Runs each request in its span, and reports its end. The response names the span. */
+export const traceRequests: MiddlewareHandler<Env> = (c, next) => {
+  c.set('startedMs', performance.now());
   const trace = parseTraceContext(c.req.header('traceparent') ?? null) ?? startTrace();
-  c.set('startedMs', startedMs);
   c.set('trace', trace);
-  if (trace === null) return next();
-  await (isTracing() ? runWithinSpan(createContext(trace), next) : next());
-  c.res.headers.set('traceresponse', formatTraceResponse(trace));
-  if (isTracing()) endRequest(c, trace);
-});
+  const handled = trace !== null && isTracing() ? runTraced(c, trace, next) : next();
+  return handled as Promise<never>;
+};
+
+async function runTraced(c: RequestContext, trace: TraceContext, next: () => Promise<void>): Promise<void> {
+  await runWithinSpan(createContext(trace), next);
+  endRequest(c, trace);
+}
 
 /** Reports the span of an answered request. */
 function endRequest(c: RequestContext, trace: TraceContext): void {
-  const { operation, requestId: id, startedMs } = c.var;
+  const operation = c.get('operation');
+  const [id, startedMs] = [c.get('requestId'), c.get('startedMs')];
   const { status } = c.res;
   const endMs = readEpochMs();
   endSpan({

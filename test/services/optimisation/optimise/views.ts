@@ -246,7 +246,7 @@ export function describeViews(): void {
       const last = await service.ask<{ solve: { scenario_views: { relative_entropy: number } } }>(
         'POST',
         '/indices/POOLED/preview',
-        {},
+        { as_of: rebalances.at(-1)!.date },
       );
       expect(last.status, JSON.stringify(last.body)).toBe(200);
       const { relative_entropy: entropy } = last.body.solve.scenario_views;

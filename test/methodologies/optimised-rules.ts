@@ -297,3 +297,48 @@ export const createParisAligned =
       );
     });
   };
+
+/** Number of halvings of the price of risk, which then has about all digits of a double. */
+const PRICE_HALVINGS = 60;
+
+/**
+ * Returns the weights with the largest score whose variance is at most that of the parent. They are the optimum of the
+ * score less a multiple of the variance; the multiple is bisected until the variance is that of the parent.
+ */
+export const createMultipleFactors =
+  (count: number): Rulebook =>
+  (market, baseDate) =>
+    deriveIndices({ market, baseDate, count }, 'price', (problem) => {
+      const { t, securities, parent } = problem;
+      const covariance = computeCovariance(market, securities, t);
+      const standardise = (values: readonly number[]) => computeZScores(values).map((z) => (Number.isNaN(z) ? 0 : z));
+      const [book, quality, size] = [
+        standardise(securities.map((i) => market.fact(i, t, 'BOOK_TO_PRICE'))),
+        standardise(securities.map((i) => market.fact(i, t, 'RETURN_ON_EQUITY'))),
+        standardise(securities.map((i) => Math.log(market.floatCap(i, t)))),
+      ];
+      const score = securities.map((_, k) => (book![k]! + quality![k]! - size![k]!) / 3);
+      const rows = [
+        ...createBoundRows(
+          parent.map((weight) => Math.max(0, weight - 0.02)),
+          parent.map((weight) => weight + 0.02),
+        ),
+        ...groupRows(problem, 'SECTOR', { within: 0.05 }),
+      ];
+      const computeVariance = (x: readonly number[]) =>
+        sum(x.map((a, i) => a * sum(x.map((b, j) => b * covariance[i]![j]!))));
+      const solveAt = (price: number): number[] => {
+        const P = covariance.map((row) => row.map((value) => price * value));
+        const x = solveProgramme({ P, q: score.map((value) => -value), summed: parent.length, rows });
+        if (x === undefined) throw new Error('no weights keep the limits');
+        return x;
+      };
+      const limit = computeVariance(parent);
+      let [low, high] = [1e-3, 1e3];
+      for (let k = 0; k < PRICE_HALVINGS; k++) {
+        const middle = Math.sqrt(low * high);
+        if (computeVariance(solveAt(middle)) > limit) low = middle;
+        else high = middle;
+      }
+      return keepPositive(securities, solveAt(high));
+    });

@@ -1,3 +1,4 @@
+import { findNthWeekday } from './index-run.js';
 import { createGenerator, type RawStore } from './store.js';
 
 const COINS = 16;
@@ -84,17 +85,25 @@ export function drawCoins(): RawStore {
   return store;
 }
 
+/** Returns the expiry of the contract of a month: its third Wednesday. */
+export const findExpiry = (month: string): string => findNthWeekday(month, { weekday: 3, nth: 3 });
+
 const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
+
+/** Months after the store, whose contracts trade in its last months. */
+const LATER_MONTHS = ['2018-07', '2018-08'];
 
 /**
  * Draws monthly futures contracts of four commodities on the sessions of a store. The universe ROLL lists the contracts
- * that are designated in each month. They trade from the previous month to the end of the following month.
+ * that are designated in each month. They trade from two months before to the end of the following
+ * month.
  */
 export function drawContracts(dates: readonly string[]): RawStore {
   const random = createGenerator(38);
   const drawNormal = createNormal(random);
   const months = [...new Set(dates.map((date) => date.slice(0, 7)))];
-  const contracts = COMMODITIES.flatMap((name) => months.map((month, k) => ({ name, month, k })));
+  const contractMonths = [...months, ...LATER_MONTHS];
+  const contracts = COMMODITIES.flatMap((name) => contractMonths.map((month, k) => ({ name, month, k })));
   const store = createEmptyStore({ dates, ids: contracts.map(({ name, month }) => `${name}-${month}`) }, random);
   const spot = new Map(COMMODITIES.map((name) => [name, 20 + 80 * random()]));
   const slope = new Map(COMMODITIES.map((name) => [name, 0.01 * drawNormal()]));
@@ -102,20 +111,65 @@ export function drawContracts(dates: readonly string[]): RawStore {
   dates.forEach((date, t) => {
     const now = months.indexOf(date.slice(0, 7));
     for (const name of COMMODITIES) spot.set(name, spot.get(name)! * Math.exp(0.015 * drawNormal()));
-    contracts.forEach(({ name, k }, i) => {
-      if (now < k - 1 || now > k + 1) return;
+    contracts.forEach(({ name, month, k }, i) => {
+      if (now < k - 2 || now > k + 1) return;
       const price = spot.get(name)! * Math.exp(slope.get(name)! * (k - now) + 0.002 * drawNormal());
       store.close[i]![t] = Math.round(price * 100) / 100;
       if (t === 0 || date.slice(0, 4) !== dates[t - 1]!.slice(0, 4) || facts[i]!.length === 0) {
         const weight = Math.round(1000 * (1 + COMMODITIES.indexOf(name)) * (1 + 0.1 * Number(date.slice(3, 4))));
-        facts[i]!.push({ from: date, facts: { PRODUCTION_WEIGHT: weight } });
+        const dated = {
+          ROOT: name,
+          EXPIRY: findExpiry(month),
+          PREVIOUS_EXPIRY: findExpiry(contractMonths[k - 1] ?? '2013-12'),
+        };
+        facts[i]!.push({ from: date, facts: { PRODUCTION_WEIGHT: weight, ...dated } });
       }
     });
   });
   const ROLL = contracts.map(({ month, k }, security) => ({
     security,
     start: `${month}-01`,
-    end: k + 1 < months.length ? `${months[k + 1]!}-01` : null,
+    end: contractMonths[k + 1] === undefined ? null : `${contractMonths[k + 1]!}-01`,
   }));
   return { ...store, universes: { ROLL } };
+}
+
+const BONDS = 40;
+
+/**
+ * Draws bonds on the sessions of a store, with prices that include accrued interest. Each pays coupons twice a year, some
+ * are called, and prices approach the face value at the maturity.
+ */
+export function drawBonds(dates: readonly string[]): RawStore {
+  const random = createGenerator(37);
+  const drawNormal = createNormal(random);
+  const ids = Array.from({ length: BONDS }, (_, i) => `BOND${String(i).padStart(2, '0')}`);
+  const store = createEmptyStore({ dates, ids }, random);
+  const delisted = store.delisted as number[];
+  const dividends = store.dividends as { date: string; value: number }[][];
+  const facts = store.facts as { from: string; facts: Record<string, string | number> }[][];
+  const rates = dates.map(() => 0);
+  dates.forEach((_, t) => (rates[t] = t === 0 ? 0.03 : Math.max(0.002, rates[t - 1]! + 0.0004 * drawNormal())));
+  ids.forEach((_, i) => {
+    const maturity = `${2016 + (i % 12)}-${String(1 + (i % 12)).padStart(2, '0')}-15`;
+    const coupon = 1 + (i % 5);
+    const amount = Math.round((3 + 7 * random()) * 1e6);
+    facts[i]!.push({ from: dates[0]!, facts: { MATURITY: maturity } });
+    if (i % 4 === 1) delisted[i] = 250 + 13 * i;
+    let accrued = coupon * random();
+    for (let t = 0; t < dates.length && dates[t]! <= maturity; t++) {
+      accrued += coupon / 252;
+      const years = Math.max(0, (Date.parse(maturity) - Date.parse(dates[t]!)) / DAY / 365.25);
+      if (accrued > coupon / 2) {
+        accrued -= coupon / 2;
+        dividends[i]!.push({ date: dates[t]!, value: coupon / 2 });
+      }
+      const clean = 100 * Math.exp(-(rates[t]! - coupon / 100) * years) + 0.05 * drawNormal();
+      store.close[i]![t] = Math.round((clean + accrued) * 1000) / 1000;
+      store.shares[i]![t] = amount;
+      store.volume[i]![t] = 1000;
+      if (delisted[i] === t) break;
+    }
+  });
+  return store;
 }

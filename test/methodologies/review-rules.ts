@@ -2,7 +2,14 @@ import { capInStages } from './cap-rules.js';
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import { findMonthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
-import { selectBuffered, capWeights, computeProportional, rankSecurities, type Weights } from './plain-functions.js';
+import {
+  selectBuffered,
+  capWeights,
+  computeProportional,
+  rankSecurities,
+  sum,
+  type Weights,
+} from './plain-functions.js';
 
 /**
  * Selects forty securities. If a constituent ranks below `exit`, a security of rank 47 or better replaces it. A
@@ -85,3 +92,39 @@ export const runGrowth100: Rulebook = (market, baseDate) => ({
     ],
   }),
 });
+
+/** Sets weights of float capitalisation with a cap, also at each close between reviews at which one exceeds a limit. */
+export const runTwentyCapped: Rulebook = (market, baseDate) => {
+  const cap = (t: number, securities: readonly number[]): Weights =>
+    capWeights(
+      computeProportional(securities, (i) => market.floatCap(i, t)),
+      0.18,
+    );
+  const computeTraded = (i: number, t: number): number => {
+    const known = market.traded(i, t, 252).filter((value) => !Number.isNaN(value));
+    return known.length < 126 ? NaN : sum(known) / known.length;
+  };
+  return {
+    '': runIndex(market, baseDate, {
+      months: [9],
+      anchor: THIRD_FRIDAY,
+      decide(t, members) {
+        const all = market.listed(t);
+        const caps = all.map((i) => market.floatCap(i, t));
+        const traded = all.map((i) => computeTraded(i, t));
+        const [allCaps, allTraded] = [caps, traded].map((values) =>
+          sum(values.filter((value) => !Number.isNaN(value))),
+        );
+        const rank = new Map(all.map((i, k) => [i, caps[k]! / allCaps! + traded[k]! / allTraded!]));
+        const order = rankSecurities(all, (i) => rank.get(i)!);
+        return cap(t, selectBuffered(order, members, { count: 20, enter: 18, exit: 22 }));
+      },
+      reviews: [{ months: [3, 6, 12], anchor: THIRD_FRIDAY, decide: (t, members) => cap(t, [...members!]) }],
+      between(t, shares) {
+        const values = [...shares].map(([i, count]) => count * market.price(i, t));
+        if (Math.max(...values) / sum(values) <= 0.2 + 1e-12) return undefined;
+        return new Map([...cap(t, [...shares.keys()])].map(([i, weight]) => [i, weight / market.price(i, t)]));
+      },
+    }),
+  };
+};

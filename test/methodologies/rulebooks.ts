@@ -21,6 +21,7 @@ import {
   createFundamentalWeights,
   factorTilts,
   createStylePair,
+  createValueGrowth,
   selectDividend,
   runThematic,
   runEqualRisk,
@@ -43,8 +44,8 @@ import {
 } from './cap-rules.js';
 import { runRisingDividends } from './dividend-rules.js';
 import { runLargest100, createLeadersOfGroups } from './event-rules.js';
-import { runGrowth100, runLeaders40 } from './review-rules.js';
-import { createMinimumVolatility, createParisAligned } from './optimised-rules.js';
+import { runGrowth100, runLeaders40, runTwentyCapped } from './review-rules.js';
+import { createMinimumVolatility, createMultipleFactors, createParisAligned } from './optimised-rules.js';
 import { runHierarchicalRiskParity } from './risk-rules.js';
 import { SIMPLE_RULEBOOKS } from './simple-rules.js';
 
@@ -100,6 +101,9 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'phased-free-float': createPhasedFreeFloat,
   'paris-aligned': createParisAligned(100, 0.06),
   'minimum-volatility': createMinimumVolatility(60, 0.05),
+  'multiple-factors': createMultipleFactors(60),
+  'value-growth-factors': createValueGrowth(150),
+  'twenty-capped': runTwentyCapped,
   ...SIMPLE_RULEBOOKS,
 };
 
@@ -108,6 +112,7 @@ export const CAPPED: Readonly<Record<string, Rulebook>> = {
   'fixed-count-600': RULEBOOKS['fixed-count-600']!,
   'mid-cap-50': runMidCap50,
   'select-dividend': selectDividend,
+  'twenty-capped': runTwentyCapped,
 };
 
 /**

@@ -340,3 +340,56 @@ export const runMaximumDiversification: Rulebook = (market, baseDate) => {
     }),
   };
 };
+
+/** Standardises values within percentiles; a missing value counts as the mean. */
+const standardise = (values: readonly number[]): number[] =>
+  computeZScores(winsoriseValues(values, 0.05, 0.95)).map((z) => (Number.isNaN(z) ? 0 : z));
+
+const INCLUSION_FACTORS = [0, 0.35, 0.5, 0.65, 1];
+
+/** Returns the value inclusion factor of a security by its place in the plane of both scores. */
+function computeInclusion(value: number, growth: number): number {
+  if (value > 0 && growth <= 0) return 1;
+  if (value <= 0 && growth > 0) return 0;
+  const share = (value > 0 ? value ** 2 : growth ** 2) / (value ** 2 + growth ** 2);
+  return INCLUSION_FACTORS[[0.2, 0.4, 0.6, 0.8].filter((edge) => share > edge).length]!;
+}
+
+export const createValueGrowth =
+  (count: number): Rulebook =>
+  (market, baseDate) => {
+    const createStyle = (computeShare: (inclusion: number) => number) => {
+      let inclusions = new Map<number, number>();
+      return runOnParent({
+        market,
+        baseDate,
+        count,
+        schedule: { months: [5, 11], anchor: { day: 'last' } },
+        decide(parent, t) {
+          const scores = (names: readonly string[]): number[] => {
+            const all = names.map((name) =>
+              standardise(parent.map((i) => (name === 'YIELD' ? market.yield(i, t) : market.fact(i, t, name)))),
+            );
+            return parent.map((_, k) => sum(all.map((one) => one[k]!)) / names.length);
+          };
+          const value = scores(['BOOK_TO_PRICE', 'EARNINGS_TO_PRICE', 'YIELD']);
+          const growth = scores(['FORECAST_GROWTH', 'SALES_GROWTH']);
+          const before = inclusions;
+          inclusions = new Map(
+            parent.map((i, k) => {
+              const isInBuffer = Math.abs(value[k]!) < 0.2 || Math.abs(growth[k]!) < 0.2;
+              const kept = isInBuffer ? before.get(i) : undefined;
+              return [i, kept ?? computeInclusion(value[k]!, growth[k]!)];
+            }),
+          );
+          return computeProportional(parent, (i) => market.floatCap(i, t) * computeShare(inclusions.get(i)!));
+        },
+      });
+    };
+    const value = createStyle((inclusion) => inclusion);
+    return {
+      '-PARENT': value['-PARENT']!,
+      '-GROWTH': createStyle((inclusion) => 1 - inclusion)['']!,
+      '-VALUE': value['']!,
+    };
+  };

@@ -6,7 +6,8 @@ import { openLiveService, type LiveService } from '../real/live.js';
 import type { PlainRun } from './index-run.js';
 import { createMarket, type Market } from './market.js';
 import { runCryptoCapped, OVERLAY_RULEBOOKS } from './overlays.js';
-import { drawCoins, drawContracts, addGiants } from './other-stores.js';
+import { runBondsOneYear, runCommodityUnits, runDailyRoll } from './carry-rules.js';
+import { drawBonds, drawCoins, drawContracts, addGiants } from './other-stores.js';
 import { CAPPED, runCommodityRoll, RULEBOOKS } from './rulebooks.js';
 import { writeEvidence, type Evidence } from './evidence.js';
 import type { Rulebook } from './parents.js';
@@ -36,6 +37,7 @@ const SCALED_TEXTS: Readonly<Record<string, readonly (readonly [string, string])
     ['COVERED < 0.6', 'COVERED < 0.97'],
     ['"rank":74', '"rank":54'],
   ],
+  'multiple-factors': [['"count":150', '"count":60']],
   'fundamental-weights': [['"count":1000', '"count":100']],
   'fixed-count-600': [['"count":600,"enter_rank":550,"exit_rank":750', '"count":120,"enter_rank":110,"exit_rank":150']],
   'float-bands': [['"count":300,"enter_rank":240,"exit_rank":360', '"count":60,"enter_rank":48,"exit_rank":72']],
@@ -60,7 +62,15 @@ const MARKETS = {
   drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
   coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': runCryptoCapped } },
   giants: { market: createMarket(addGiants(store)), rulebooks: CAPPED },
-  contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': runCommodityRoll } },
+  contracts: {
+    market: createMarket(drawContracts(store.dates)),
+    rulebooks: {
+      'commodity-roll': runCommodityRoll,
+      'commodity-units': runCommodityUnits,
+      'daily-roll': runDailyRoll,
+    },
+  },
+  bonds: { market: createMarket(drawBonds(store.dates)), rulebooks: { 'bonds-one-year': runBondsOneYear } },
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
 /** Results of this test. If EVIDENCE=1, they are written to the table of the guide. */
@@ -185,7 +195,7 @@ test('the level of a template is that of the index it becomes, over the last thr
 });
 
 test('the caps of three methodologies hold weights on the store of giants', () => {
-  const caps = { 'fixed-count-600': 0.2, 'mid-cap-50': 0.1, 'select-dividend': 0.15 };
+  const caps = { 'fixed-count-600': 0.2, 'mid-cap-50': 0.1, 'select-dividend': 0.15, 'twenty-capped': 0.18 };
   for (const [id, rulebook] of Object.entries(CAPPED)) {
     const { compositions } = rulebook(MARKETS.giants.market, BASE_DATE)['']!;
     const largestWeights = compositions.map(({ weights }) => Math.max(...weights.values()));
@@ -196,7 +206,7 @@ test('the caps of three methodologies hold weights on the store of giants', () =
   }
 });
 
-test.each(['coins', 'contracts', 'giants'] as const)(
+test.each(['coins', 'contracts', 'bonds', 'giants'] as const)(
   'templates on the store %s are those of their rules',
   async (storeId) => {
     await activate(storeId);
@@ -205,6 +215,7 @@ test.each(['coins', 'contracts', 'giants'] as const)(
       expect(canRun).toBe(true);
       await compareTemplate(storeId, id);
     }
+    if (storeId === 'giants') expect(causes.get('TWENTY-CAPPED')).toContain('breach');
   },
 );
 

@@ -51,8 +51,8 @@ export function useIndexStore(definition: object | undefined): string | null | u
 }
 
 /** Functions of expressions that refer to an index, as in `weight_in("CORE")`. */
-const CALL = /\b(?:member_of|weight_in)\(\s*"([^"]+)"/g;
-const CALLED_NAMES: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
+const CALL = /\b(?:member_of|weight_in|drifted_weight_in)\(\s*"([^"]+)"/g;
+const CALLED_NAMES: ReadonlySet<unknown> = new Set(['member_of', 'weight_in', 'drifted_weight_in']);
 
 /** Returns the ids of the indices to which a definition refers. */
 function listNamedIndices(value: Json): readonly string[] {

@@ -28,11 +28,13 @@ import { type DueRebalance, listDueAfter, listDueAfterUnderTexts } from '../book
 import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import { checkRequestedRange, type RequestedRange } from '../books/window.js';
+import { listDriftedIndices } from '../datapoints/expression-checks.js';
 import { computeLookBack, type LookBack } from '../decide/rule-decider.js';
 import { findReview, isInAnyText, listTexts } from '../definition/amendments.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { type BreachRule, createBreachWatch, findBreachRule } from '../definition/compliance.js';
 import { changesMembers, type EventsSpec } from '../definition/events.js';
+import { listReadFields } from '../definition/field-uses.js';
 import {
   type DerivedDocument,
   type IndexDocument,
@@ -40,10 +42,12 @@ import {
   isOverlayDocument,
   isRuleDocument,
   listSources,
+  readDefinitions,
   type RuleDocument,
 } from '../definition/index-document.js';
 import type { OverlayPath } from '../definition/overlay-type.js';
 import { findOverlayType } from '../definition/overlays.js';
+import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
 import { CannotResumeError } from '../definition/runs.js';
 import {
   applyStoreDefaults,
@@ -114,7 +118,10 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const { decision } = rebalance;
       const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const sm = marked.get(document.calendar)!;
-      const holdingLooks = listHoldingsLookBack(document, rebalance, { sessions: sm.sessions, before });
+      const holdingLooks = [
+        ...listHoldingsLookBack(document, rebalance, { sessions: sm.sessions, before }),
+        ...listDriftedLookBack(findReview(document, rebalance.review).document, { documents, marked, resumed }),
+      ];
       if (isRuleDocument(document)) {
         const reviewDocument = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
         const reviewLook = {
@@ -149,6 +156,28 @@ function listHoldingsLookBack(
   if (isPlain || latestComposition === undefined) return [];
   const { session } = latestComposition;
   return [{ code: document.calendar, lookBack: { session, paidAfter: sessions[session]! - 1 } }];
+}
+
+/**
+ * Returns the look-back of the weights after a close that a definition reads in other indices. It begins at the earliest
+ * composition that the checkpoint keeps for this purpose.
+ */
+function listDriftedLookBack(
+  document: IndexDocument,
+  { documents, marked, resumed }: Pick<DueInput, 'marked' | 'resumed'> & Pick<BacktestPlan, 'documents'>,
+): CalendarLookBack[] {
+  const definitions = readDefinitions(document);
+  const reads = [
+    ...(isRuleDocument(document) ? listReads(bindPipeline(document)) : []),
+    ...(isDerivedDocument(document) ? listReadFields(document.derivation) : []),
+  ];
+  const driftedIds = reads.flatMap(({ use }) => listDriftedIndices(use.field, definitions));
+  return [...new Set(driftedIds)].flatMap((id) => {
+    const session = resumed.get(id)?.before[0]?.session;
+    const { calendar: code } = documents[id]!;
+    if (session === undefined) return [];
+    return [{ code, lookBack: { session, paidAfter: marked.get(code)!.sessions[session]! - 1 } }];
+  });
 }
 
 interface SolverLookBackInput extends Pick<DueInput, 'marked'>, Pick<BacktestPlan, 'documents'> {

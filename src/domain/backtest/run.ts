@@ -56,6 +56,8 @@ export interface StoredLayer {
   readonly gross: Float64Array;
   /** Growth by prices over every session, [T]; absent if it equals `gross`. */
   readonly drift?: Float64Array;
+  /** Fraction of the value that securities release by leaving at each close, [T]; absent if none leaves. */
+  readonly exitShares?: Float64Array;
   readonly of: StoredBook | StoredOverlay;
 }
 
@@ -75,6 +77,7 @@ export function toStoredIndex(book: Book): StoredBook | StoredOverlay {
       first: ownBook.from,
       gross: ownBook.gross,
       ...(ownBook.drift === undefined ? {} : { drift: ownBook.drift }),
+      ...(ownBook.exitShares === undefined ? {} : { exitShares: ownBook.exitShares }),
       of: toStoredIndex(ownBook),
     })),
     ...createStoredShares(overlay),
@@ -140,15 +143,23 @@ export function appendShares(
   );
 }
 
+type LayerGrowth = Pick<StoredLayer, 'gross' | 'drift' | 'exitShares'>;
+
 /** Joins the growth of an underlying index on the stored sessions with its growth on the new sessions. */
 export function joinGrowth(
-  { gross, drift }: Pick<StoredLayer, 'gross' | 'drift'>,
-  book: Pick<Book, 'gross' | 'drift'>,
-): Pick<StoredLayer, 'gross' | 'drift'> {
+  { gross, drift, exitShares }: LayerGrowth,
+  book: Pick<Book, 'gross' | 'drift' | 'exitShares'>,
+): LayerGrowth {
   const hasDrift = drift !== undefined || book.drift !== undefined;
+  const hasExits = exitShares !== undefined || book.exitShares !== undefined;
+  const fillExits = (shares: Float64Array | undefined, growth: Float64Array): Float64Array =>
+    shares ?? new Float64Array(growth.length);
   return {
     gross: joinSessions(gross, book.gross),
     ...(hasDrift ? { drift: joinSessions(drift ?? gross, book.drift ?? book.gross) } : {}),
+    ...(hasExits
+      ? { exitShares: joinSessions(fillExits(exitShares, gross), fillExits(book.exitShares, book.gross)) }
+      : {}),
   };
 }
 

@@ -35,12 +35,13 @@ export function alignBook(
   const gross = computeSpanProducts(book.gross, positions);
   const events = isBrief ? [] : mapEvents(book, positions, gross);
   const findMappedSession = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
-  const { drift: _, transfers: __, reinvested: ___, ...bookFields } = book;
+  const { drift: _, transfers: __, reinvested: ___, exitShares, ...bookFields } = book;
   const transfers = listTransfers(book);
   return {
     ...bookFields,
     ...(book.drift ? { drift: mapDrift(readDrift(book), { positions, gross }) } : {}),
     ...(transfers ? { transfers: mapTransfers(transfers, positions) } : {}),
+    ...(exitShares ? { exitShares: mapExitShares(exitShares, positions) } : {}),
     onOwnSessions: book,
     sm,
     from,
@@ -214,6 +215,15 @@ function mapTransfers({ at, slot, dividends, moved }: Transfers, positions: Int3
     moved: Float64Array.from(keptTransfers.i, (i) => moved[i]!),
     ...NO_COUNT_CHANGES,
   };
+}
+
+/** Returns the fraction that leaves over each span, as if all securities left at its last close. */
+function mapExitShares(exitShares: Float64Array, positions: Int32Array): Float64Array {
+  const remainders = computeSpanProducts(
+    exitShares.map((share) => 1 - share),
+    positions,
+  );
+  return remainders.map((remainder) => 1 - remainder);
 }
 
 /**

@@ -592,6 +592,11 @@ export interface Book {
   readonly drift?: Float64Array;
   /** Contributions to session returns that weights and `drift` do not contain; absent if there are none. */
   readonly transfers?: Transfers;
+  /**
+   * Fraction of the value that securities which leave a long-only book release at each close, [T]; absent if none
+   * leaves.
+   */
+  readonly exitShares?: Float64Array;
   /** Levels and dividend points; only for an index that reinvests dividends in all constituents. */
   readonly reinvested?: ReinvestedLevels;
   /** Share-count changes adopted between reviews; absent if the book does not follow share counts. */

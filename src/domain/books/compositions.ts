@@ -1,10 +1,8 @@
 import type { GramHistory } from '#kernels/moments/rolling-gram.js';
 import type { ActiveState } from '#kernels/optimisation/program/active-state.js';
 import { addRebalanceDate, type Finding, type FindingCode } from '../base/findings.js';
-import { findLastAtMost } from '../base/numbers.js';
 import { type ErrorCode, Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import type { IndexWeights } from '../datapoints/evaluation.js';
 import { findTextInForce, isInAnyText } from '../definition/amendments.js';
 import { type BreachRule, computeRuleHeadroom, findBreachRule, TOLERANCE } from '../definition/compliance.js';
 import type { IndexDocument } from '../definition/index-document.js';
@@ -460,22 +458,6 @@ export function warnOfExceededLimit(composer: Composer, indexId: string, composi
   const message = `The weights decided for ${formatDay(date)} are beyond ${rule.name} by ${beyond} percentage points, so the rebalance does not end the breach.`;
   const path = 'pipeline.treatment.on_breach';
   return addRebalanceDate([{ severity: 'warning', code: 'LIMIT_NOT_KEPT', message, path }], date);
-}
-
-/**
- * Returns a function that reads the weights of any index, by its id, for a decision of the index `indexId` on a
- * session. The weights are those of the latest composition that was decided on or before the session. Null before the
- * first composition.
- */
-export function createIndexWeights(
-  composer: Composer,
-  indexId: string,
-): (requestedId: string, session: number) => IndexWeights | null {
-  return (requestedId, session) => {
-    const day = composer.market(indexId).sessions[session]!;
-    const latestSession = findLastAtMost(composer.market(requestedId).sessions, day);
-    return composer.decidedOn(requestedId, latestSession) ?? null;
-  };
 }
 
 /**

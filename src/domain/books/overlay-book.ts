@@ -115,7 +115,7 @@ interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
 }
 
 interface UnderlyingIndex {
-  readonly beneath: readonly (Pick<Book, 'gross' | 'from'> & Partial<Pick<Book, 'drift'>>)[];
+  readonly beneath: readonly (Pick<Book, 'gross' | 'from'> & Pick<Book, 'drift' | 'exitShares'>)[];
   readonly shares: BookOverlay['shares'];
   readonly to: number;
 }
@@ -133,10 +133,11 @@ function createOverlayContext(
     dateOf: formatDate,
     baseValue: document.base_value,
     periods: estimatePeriodsPerYear(sm.calendar.sessions),
-    sources: beneath.map(({ gross, drift, from }) => ({
+    sources: beneath.map(({ gross, drift, exitShares, from }) => ({
       growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
       before: gross.slice(1, first - from + 1),
       priceGrowth: () => (drift ?? gross).slice(first - from, to + 1 - from).fill(1, 0, 1),
+      exitShares: () => exitShares?.slice(first - from, to + 1 - from) ?? new Float64Array(days.length),
     })),
     rate(id) {
       const series = sm.market.series?.get(id);

@@ -1,8 +1,10 @@
 import { addRebalanceDate, type Finding } from '../base/findings.js';
-import { findFirstAtLeast, formatNumber, isEqual } from '../base/numbers.js';
+import { findFirstAtLeast, findLastAtMost, formatNumber, isEqual } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { formatDay, parseValidDay } from '../base/time.js';
+import type { IndexWeights, WeightBasis } from '../datapoints/evaluation.js';
 import { listTexts, type Review } from '../definition/amendments.js';
+import { isOverlayDocument } from '../definition/index-document.js';
 import { DEFAULT_REVIEW, type RebalanceSpec } from '../definition/schedule.js';
 import { countStaleSessions, findTreatment } from '../definition/treatment.js';
 import { hasLeftMarket, readPanelRow, type SessionMarket } from '../market/session-market.js';
@@ -379,6 +381,50 @@ function advancePortfolio(
   const basket = leg.fixedShares === undefined ? {} : { basket: value };
   const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, { ...leg, ...basket });
   return { ...taken, value: value * growth };
+}
+
+/** Returns the weights of an index, by its id, for a decision on a session. Null before its first composition. */
+export type IndexWeightsReader = (indexId: string, session: number, basis: WeightBasis) => IndexWeights | null;
+
+/**
+ * Creates the reader of the weights of other indices for the decisions of an index. Decided weights are those of the
+ * latest composition that was decided on or before the session. Drifted weights are those after the close of the session
+ * of the composition in force.
+ */
+export function createIndexWeights(composer: Composer, indexId: string): IndexWeightsReader {
+  const driftedWeights = new Map<string, IndexWeights | null>();
+  return (requestedId, session, basis) => {
+    const day = composer.market(indexId).sessions[session]!;
+    const latestSession = findLastAtMost(composer.market(requestedId).sessions, day);
+    if (basis === 'decided') return composer.decidedOn(requestedId, latestSession) ?? null;
+    const key = `${requestedId} ${latestSession}`;
+    let weights = driftedWeights.get(key);
+    if (weights === undefined)
+      driftedWeights.set(key, (weights = computeDriftedWeights(composer, requestedId, latestSession)));
+    return weights;
+  };
+}
+
+function computeDriftedWeights(composer: Composer, indexId: string, session: number): IndexWeights | null {
+  const document = composer.document(indexId);
+  if (isOverlayDocument(document)) throw refuseOverlaidWeights(indexId);
+  const known = composer.knownBefore(indexId, session);
+  const composition = findCompositionInForce(known, session);
+  if (composition === undefined) return null;
+  const index = {
+    sm: composer.market(indexId),
+    document,
+    treatment: composer.treatment(indexId),
+    outside: composer.outsideMergers(indexId),
+  };
+  const { columns, weights, basket: value = 1 } = composition;
+  const portfolio = { columns, weights, value, ...readFixed(composition), ...readShareCounts(composition) };
+  return advancePortfolio(index, portfolio, composition.session, session);
+}
+
+function refuseOverlaidWeights(indexId: string): Refusal {
+  const message = `drifted_weight_in reads the index ${indexId}, which is an overlay. Name the index beneath it instead.`;
+  return new Refusal('VALIDATION_FAILED', message, { index_id: indexId });
 }
 
 const readFixed = ({ fixedShares }: Pick<PhasePortfolio, 'fixedShares'>): Pick<PhasePortfolio, 'fixedShares'> =>

@@ -119,6 +119,8 @@ interface BookRecord {
   readonly silent: Gap[];
   readonly orders: Order[];
   readonly transfers: TransferRecorder;
+  /** Fractions of the value that securities release by leaving a long-only book, by position. */
+  readonly exitShares: { readonly at: number; readonly share: number }[];
   /** Recorder of index shares; null if they are not recorded. */
   readonly shares: ShareRecorder | null;
   /** 1 for slots that were ever held, [H]. */
@@ -812,6 +814,7 @@ export function openBook(input: BookInput): BookState {
       silent: [],
       orders: [],
       transfers: createTransferRecorder(),
+      exitShares: [],
       shares: holdsShares(growth) ? createShareRecorder(input, H) : null,
       everHeld: new Uint8Array(H),
     },

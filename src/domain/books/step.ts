@@ -217,14 +217,21 @@ const TICK_SESSIONS = 64;
 function listGrowthFields({
   input,
   series: { drift, gross, reinvested, exactDivisor },
-  record: { transfers },
-}: BookState): Pick<Book, 'drift' | 'transfers' | 'reinvested' | 'exactDivisor'> {
+  record: { transfers, exitShares },
+}: BookState): Pick<Book, 'drift' | 'transfers' | 'exitShares' | 'reinvested' | 'exactDivisor'> {
   return {
     ...(drift === gross ? {} : { drift }),
+    ...(exitShares.length === 0 ? {} : { exitShares: createExitSeries(exitShares, gross.length) }),
     ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: finishTransfers(transfers) }),
     ...(reinvested === null || input.fills !== 'all' ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };
+}
+
+function createExitSeries(exitShares: BookState['record']['exitShares'], length: number): Float64Array {
+  const series = new Float64Array(length);
+  for (const { at, share } of exitShares) series[at] = share;
+  return series;
 }
 
 function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferRecorder): Transfers {
@@ -943,7 +950,10 @@ function releaseSecurities(state: BookState, { leaving, paid }: LeavingSecuritie
   if (exits.length === 0) return exits;
   const isLong = !hasShort(state, row) && paid.every(({ change }) => change < 0);
   for (const { slot } of worthlessExits) dropSecurity(state, slot, row);
-  if (isLong && state.holdings.count > 0) divisor[position]! *= 1 - sumExitsBySide(exits).long / (1 - cash[position]!);
+  if (!isLong) return exits;
+  const { long } = sumExitsBySide(exits);
+  state.record.exitShares.push({ at: position, share: long });
+  if (state.holdings.count > 0) divisor[position]! *= 1 - long / (1 - cash[position]!);
   return exits;
 }
 

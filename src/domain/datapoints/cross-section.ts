@@ -482,6 +482,7 @@ function createCrossSection(
     day: sm.sessions[session]!,
     universe,
     dividends: shared.dividends,
+    sessions: sm.calendar.sessions,
     numbers: (field, columns) => computeNumbers(field, columns, false),
     values(field, columns) {
       if (isText(shared, field)) return readTexts(shared, { field, session: session - field.lag, columns });

@@ -1,8 +1,8 @@
 import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { raiseToPower } from '#kernels/power.js';
-import { isConstant } from '../base/numbers.js';
+import { findLastAtMost, isConstant } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
-import { type Day, formatDay } from '../base/time.js';
+import { type Day, formatDay, parseDay } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import { findSpell, type ReferenceSpell } from '../market/reference.js';
@@ -392,11 +392,8 @@ function createEqualityTest(comparison: Comparison, value: unknown): (found: Ref
 export interface DecisionContext {
   /** 1 for a constituent of the index before the decision, by column; null at the first decision. */
   readonly incumbents: Uint8Array | null;
-  /**
-   * Returns the weights of any index, by its id, at its last decision. Returns null before its first decision, or if no
-   * index is available.
-   */
-  indexWeights(indexId: string): IndexWeights | null;
+  /** Returns the weights of any index, by its id. Returns null before its first one, or if no index is available. */
+  indexWeights(indexId: string, basis: WeightBasis): IndexWeights | null;
   /**
    * Returns the datapoints at a scheduled review before the decision, 1 for the latest one. Null if there is none. Absent
    * outside the rules of an index.
@@ -408,6 +405,9 @@ export interface DecisionContext {
 export interface ReviewSection extends Pick<ExpressionSection, 'numbers' | 'truths'> {
   readonly session: number;
 }
+
+/** Weights of the last decision, or the weights after the close of the session. */
+export type WeightBasis = 'decided' | 'drifted';
 
 export interface IndexWeights {
   readonly columns: ArrayLike<number>;
@@ -421,6 +421,8 @@ export interface LeafReader {
   readonly day: Day;
   readonly universe: Int32Array;
   readonly dividends: () => DividendHistory;
+  /** Sessions of the calendar of the index. */
+  readonly sessions: Int32Array;
   numbers(field: FieldRequest, columns: Int32Array): Float64Array;
   values(field: FieldRequest, columns: Int32Array): readonly ReferenceValue[];
   groups(field: FieldRequest, columns: Int32Array): Grouping;
@@ -555,7 +557,10 @@ export function createExpressionSection(
       case 'over_time':
         return computeOverTime(node, entry, on);
       case 'decision':
-        return entry.values(node, createFacts(leaves, context, on.columns));
+        return entry.values(
+          node,
+          createFacts(leaves, context, { columns: on.columns, section: { values: computeValues } }),
+        );
       case 'memory':
         return entry.values(node, createMemory(node, on));
       case 'elementwise':
@@ -710,8 +715,16 @@ function selectValues(set: Int32Array, values: Float64Array, columns: Int32Array
   return Float64Array.from(columns, (column) => values[positionByColumn.get(column) ?? -1] ?? NaN);
 }
 
-function createFacts(leaves: LeafReader, context: DecisionContext, columns: Int32Array): DecisionFacts {
+function createFacts(
+  leaves: LeafReader,
+  context: DecisionContext,
+  { columns, section }: { readonly columns: Int32Array; readonly section: Pick<ExpressionSection, 'values'> },
+): DecisionFacts {
   const { incumbents, indexWeights } = context;
+  const { day, sessions } = leaves;
+  /** Returns the position of the last session up to a day. Returns NaN outside the calendar. */
+  const findPosition = (on: Day): number =>
+    on < sessions[0]! || on > sessions.at(-1)! ? Number.NaN : findLastAtMost(sessions, on);
   const ages = leaves.numbers({ ...createLatestRequest('AGE'), dataset: 'derived' }, columns);
   // Facts about a security are missing before its first price.
   const mapListed = (read: (column: number) => number): Float64Array =>
@@ -719,17 +732,25 @@ function createFacts(leaves: LeafReader, context: DecisionContext, columns: Int3
   return {
     constituents: () => mapListed((column) => incumbents?.[column] ?? 0),
     membersOf(indexId) {
-      const members = new Set(Array.from(indexWeights(indexId)?.columns ?? []));
+      const members = new Set(Array.from(indexWeights(indexId, 'decided')?.columns ?? []));
       return mapListed((column) => Number(members.has(column)));
     },
-    weightsIn(indexId) {
-      const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
+    weightsIn(indexId, basis) {
+      const { columns: members, weights } = indexWeights(indexId, basis) ?? { columns: [], weights: [] };
       const weightByColumn = new Map(Array.from(members, (column, position) => [column, weights[position]!]));
       return mapListed((column) => weightByColumn.get(column) ?? 0);
     },
     inUniverse() {
       const universe = new Set(leaves.universe);
       return mapListed((column) => Number(universe.has(column)));
+    },
+    timeUntil(column, unit) {
+      const texts = section.values(column, columns);
+      return Float64Array.from(texts, (text) => {
+        const date = typeof text === 'string' ? parseDay(text) : undefined;
+        if (date === undefined) return Number.NaN;
+        return unit === 'days' ? date - day : findPosition(date) - findPosition(day);
+      });
     },
     yearsOfGrowth: () =>
       Float64Array.from(columns, (column) => countYearsOfGrowth(leaves.dividends(), column, leaves.day)),

@@ -18,6 +18,7 @@ import {
   findFieldUnit,
   formatUnit,
   type FunctionNode,
+  INDEX_FUNCTIONS,
   isClash,
   isExpressionNode,
   isWithoutColumn,
@@ -163,7 +164,9 @@ function findInput(node: ExpressionNode, operand: number): PluginInput | undefin
 
 function findReadInSubtree(node: ExpressionNode, { lag, window, input }: ReadContext): ReadContext {
   const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
-  const childContext = { lag, window, comparison, groups: false, input };
+  // The values of a column of dates are texts.
+  const groups = node.node === 'function' && findFunction(node)?.operands[0] === 'date';
+  const childContext = { lag, window, comparison, groups, input };
   return node.node === 'function'
     ? { ...childContext, lag: lag + (node.lag ?? 0), window: node.window ?? window }
     : childContext;
@@ -187,11 +190,15 @@ export function listCalls(expression: DatapointExpression, definitions: Definiti
 
 /** Returns the ids of the indices to which an expression refers. */
 export function listIndices(expression: DatapointExpression, definitions: Definitions): string[] {
-  const requests = listCalls(expression, definitions).filter(
-    ({ name }) => name === 'member_of' || name === 'weight_in',
-  );
+  const requests = listCalls(expression, definitions).filter(({ name }) => INDEX_FUNCTIONS.has(name));
   return [...new Set(requests.map(readIndexName))];
 }
+
+/** Returns the ids of the indices whose weights after a close an expression reads. */
+export const listDriftedIndices = (expression: DatapointExpression, definitions: Definitions): string[] =>
+  listCalls(expression, definitions)
+    .filter(({ name }) => name === 'drifted_weight_in')
+    .map(readIndexName);
 
 /** Returns true if an expression depends on the previous composition. */
 export const readsConstituents = (expression: DatapointExpression, definitions: Definitions): boolean =>
@@ -543,6 +550,10 @@ function checkOperand(
       return node.node === 'field' && node.name === 'DIVIDEND'
         ? 'constant'
         : reportProblem(`is not DIVIDEND, which ${entry.name} needs`);
+    case 'date':
+      return node.node === 'field' && (node.transform ?? 'none') === 'none' && node.window == null
+        ? 'constant'
+        : reportProblem(`is not a column of dates, which ${entry.name} needs`);
     case 'number':
     case 'condition':
     case undefined: {

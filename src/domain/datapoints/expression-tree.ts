@@ -115,11 +115,10 @@ export function toFieldRequest(field: FieldRequest | FieldLeaf): FieldRequest {
  * action, and for an index, which is given by its id.
  */
 export const isWithoutColumn = ({ name }: FunctionNode): boolean =>
-  name === 'years_of_growth' ||
-  name === 'member_of' ||
-  name === 'weight_in' ||
-  name === 'is_constituent' ||
-  name === 'in_universe';
+  name === 'years_of_growth' || name === 'is_constituent' || name === 'in_universe' || INDEX_FUNCTIONS.has(name);
+
+/** Functions whose operand is the id of an index. */
+export const INDEX_FUNCTIONS: ReadonlySet<unknown> = new Set(['member_of', 'weight_in', 'drifted_weight_in']);
 
 /** Path of a node below a root, as names of JSON members. */
 export type NodePath = readonly (string | number)[];

@@ -24,8 +24,8 @@ import {
   transformValues,
 } from './statistics.js';
 
-/** Kinds of operands: `numbers` is a list of constants, `index` the id of an index. */
-export type OperandKind = 'number' | 'condition' | 'constant' | 'numbers' | 'index' | 'dividends';
+/** Kinds of operands: `numbers` is a list of constants, `index` the id of an index, `date` a column of dates. */
+export type OperandKind = 'number' | 'condition' | 'constant' | 'numbers' | 'index' | 'dividends' | 'date';
 
 export const OPTION_NAMES = ['by', 'over', 'window', 'lag', 'low', 'high'] as const;
 export type OptionName = (typeof OPTION_NAMES)[number];
@@ -46,8 +46,10 @@ export interface DecisionFacts {
   /** Returns, by security, 1 for a constituent of an index given by its id, otherwise 0. */
   membersOf(indexId: string): Float64Array;
   /** Returns the weight of each security in an index given by its id. A security outside that index has weight 0. */
-  weightsIn(indexId: string): Float64Array;
+  weightsIn(indexId: string, basis: 'decided' | 'drifted'): Float64Array;
   yearsOfGrowth(): Float64Array;
+  /** Returns, by security, the days or sessions from the decision to a date. Negative for an earlier date. */
+  timeUntil(column: ExpressionNode, unit: 'days' | 'sessions'): Float64Array;
   /** Returns, by security, 1 for a security of the universe, otherwise 0. */
   inUniverse(): Float64Array;
 }
@@ -555,6 +557,32 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
     values: (_node, facts) => facts.yearsOfGrowth(),
   },
   {
+    name: 'days_until',
+    form: 'decision',
+    signature: 'days_until(COLUMN)',
+    help: 'Calendar days from the decision to a date of a column of the store, such as the maturity of a bond or the last trading day of a future. Negative for an earlier date. Missing if the value is not a date YYYY-MM-DD.',
+    example: 'days_until(MATURITY) / 365.25',
+    operands: ['date'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => DIMENSIONLESS,
+    values: ({ operands: [column] }, facts) => facts.timeUntil(column!, 'days'),
+  },
+  {
+    name: 'sessions_until',
+    form: 'decision',
+    signature: 'sessions_until(COLUMN)',
+    help: 'Sessions of the calendar of the index after the decision, up to a date of a column of the store and including it. Negative for an earlier date. Missing outside the calendar, or if the value is not a date YYYY-MM-DD.',
+    example: 'sessions_until(EXPIRY) / (sessions_until(EXPIRY) - sessions_until(PREVIOUS_EXPIRY))',
+    operands: ['date'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => DIMENSIONLESS,
+    values: ({ operands: [column] }, facts) => facts.timeUntil(column!, 'sessions'),
+  },
+  {
     name: 'is_constituent',
     form: 'decision',
     signature: 'is_constituent()',
@@ -604,7 +632,20 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
     most: 1,
     options: [],
     unit: () => DIMENSIONLESS,
-    values: (node, facts) => facts.weightsIn(readIndexName(node)),
+    values: (node, facts) => facts.weightsIn(readIndexName(node), 'decided'),
+  },
+  {
+    name: 'drifted_weight_in',
+    form: 'decision',
+    signature: 'drifted_weight_in("INDEX-ID")',
+    help: 'Weight in another index after the close of the decision: its composition in force, moved by prices and corporate actions since it took effect; 0 for other securities. The index cannot be an overlay. Missing before the first price of a security.',
+    example: 'min(0.05, 10 * drifted_weight_in("CORE-40"))',
+    operands: ['index'],
+    least: 1,
+    most: 1,
+    options: [],
+    unit: () => DIMENSIONLESS,
+    values: (node, facts) => facts.weightsIn(readIndexName(node), 'drifted'),
   },
 ];
 
@@ -612,9 +653,14 @@ const DECISION_FUNCTIONS: readonly DecisionFunction[] = [
 const REVIEWS_MAX = 40;
 const REVIEWS_DEFAULT = 12;
 
-function readReviewsMax({ operands: [, most] }: FunctionNode): number {
+function readReviewsMax(most: ExpressionNode | undefined): number {
   return most?.node === 'value' && typeof most.value === 'number' ? most.value : REVIEWS_DEFAULT;
 }
+
+const reportReviewsMax = (most: number): string | undefined =>
+  Number.isInteger(most) && most >= 1 && most <= REVIEWS_MAX
+    ? undefined
+    : `counts up to ${most} reviews, which must be an integer from 1 to ${REVIEWS_MAX}`;
 
 const MEMORY_FUNCTIONS: readonly MemoryFunction[] = [
   {
@@ -643,15 +689,10 @@ const MEMORY_FUNCTIONS: readonly MemoryFunction[] = [
     most: 2,
     options: [],
     unit: () => DIMENSIONLESS,
-    problem(node) {
-      const most = readReviewsMax(node);
-      return Number.isInteger(most) && most >= 1 && most <= REVIEWS_MAX
-        ? undefined
-        : `counts up to ${most} reviews, which must be an integer from 1 to ${REVIEWS_MAX}`;
-    },
-    reviews: (node) => readReviewsMax(node) - 1,
+    problem: ({ operands }) => reportReviewsMax(readReviewsMax(operands[1])),
+    reviews: ({ operands }) => readReviewsMax(operands[1]) - 1,
     values(node, { count, at }) {
-      const most = readReviewsMax(node);
+      const most = readReviewsMax(node.operands[1]);
       const results = new Float64Array(count).fill(Number.NaN);
       let counted = 0;
       for (let review = at(0); review !== null; review = counted < most ? at(counted) : null) {
@@ -660,6 +701,37 @@ const MEMORY_FUNCTIONS: readonly MemoryFunction[] = [
         counted++;
       }
       return results.map((value) => (Number.isNaN(value) ? counted : value));
+    },
+  },
+  {
+    name: 'value_when',
+    form: 'memory',
+    signature: 'value_when(x, condition, 12)',
+    help: `x at the latest review, this one included, at which a condition was true; missing if there is none among the last 12 reviews, or the number of the third operand (maximum ${REVIEWS_MAX}). A buffer keeps a value with it until a condition is true again.`,
+    example: 'value_when(rank(SCORE, over="universe"), abs(SCORE) > 0.2)',
+    operands: ['number', 'condition', 'constant'],
+    least: 2,
+    most: 3,
+    options: [],
+    unit: ([unit]) => unit!,
+    problem: ({ operands }) => reportReviewsMax(readReviewsMax(operands[2])),
+    reviews: ({ operands }) => readReviewsMax(operands[2]) - 1,
+    values({ operands: [operand, condition, reviewsMax] }, { count, at }) {
+      const results = new Float64Array(count).fill(Number.NaN);
+      const isOpen = new Uint8Array(count).fill(1);
+      for (let k = 0; k < readReviewsMax(reviewsMax) && isOpen.includes(1); k++) {
+        const review = at(k);
+        if (review === null) break;
+        const truths = review.truths(condition!);
+        if (!truths.includes(TRUE)) continue;
+        const values = review.numbers(operand!);
+        for (let i = 0; i < count; i++) {
+          if (isOpen[i] === 0 || truths[i] !== TRUE) continue;
+          results[i] = values[i]!;
+          isOpen[i] = 0;
+        }
+      }
+      return results;
     },
   },
 ];

@@ -11,9 +11,10 @@ import type {
   OutgoingComposition,
   ReviewPool,
 } from '../books/compositions.js';
+import type { IndexWeightsReader } from '../books/rebalance.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
-import { GROWTH_DATAPOINTS, type IndexWeights } from '../datapoints/evaluation.js';
+import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
 import {
   type Definitions,
   listExpressionReads,
@@ -155,11 +156,7 @@ interface ReviewTerms {
   readonly market: SessionMarket;
   readonly sections: CrossSections;
   readonly universe: (session: number) => Int32Array;
-  /**
-   * Returns the weights of any index, by its id, at its last decision on or before a session. Null before its first
-   * composition.
-   */
-  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
+  readonly indexWeights: IndexWeightsReader;
   /** Returns the constituents before an earlier review, by column. Null before the first composition. */
   readonly earlierMembers: (session: number) => Uint8Array | null;
 }
@@ -183,7 +180,7 @@ function createReviewOpener({
     };
     return sections.at(session, known.universe).given({
       incumbents: known.incumbents,
-      indexWeights: (indexId) => indexWeights(indexId, session),
+      indexWeights: (indexId, basis) => indexWeights(indexId, session, basis),
       earlier(reviewsBack) {
         let section = opened.get(reviewsBack);
         if (section === undefined) opened.set(reviewsBack, (section = openEarlier(reviewsBack)));
@@ -843,11 +840,7 @@ export interface CreateDeciderInput {
    * function is absent, suspended constituents are not kept.
    */
   readonly members?: (session: number) => Uint8Array;
-  /**
-   * Returns the weights of any index, by its id, at its last decision on or before a session. Returns null before its
-   * first composition.
-   */
-  readonly indexWeights?: (indexId: string, session: number) => IndexWeights | null;
+  readonly indexWeights?: IndexWeightsReader;
   /** Returns the columns of the constituents before an earlier review. Null, or absent, if there are none. */
   readonly earlierIncumbents?: (session: number) => Int32Array | null;
   readonly riskModel?: StoredModels;

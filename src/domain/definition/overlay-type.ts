@@ -78,6 +78,8 @@ export interface OverlaySource {
   readonly before: Float64Array;
   /** Returns the growth over each session without reinvested income, 1 on the first, [T]. */
   priceGrowth(): Float64Array;
+  /** Returns the fraction of the value that securities release by leaving the index at each close, [T]. */
+  exitShares(): Float64Array;
 }
 
 /** Data available to an overlay over T sessions. Values of a session do not depend on later sessions. */

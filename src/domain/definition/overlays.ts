@@ -502,6 +502,10 @@ const heldIncomeSchema = defineObject(() => ({
     .default(null)
     .meta({ description: 'Series of the rate that the cash earns. Default: it earns nothing.' }),
   basis: defineBasis(360),
+  proceeds: z.enum(['reinvested', 'held']).optional().meta({
+    description:
+      'Proceeds of constituents that leave between reviews, such as redeemed bonds: the index distributes them over the others at once (reinvested), or they stay in cash until the next review of the overlay (held). Default: reinvested.',
+  }),
 }));
 
 const heldIncome = defineOverlayType({
@@ -509,14 +513,16 @@ const heldIncome = defineOverlayType({
   label: 'Income held as cash',
   help: 'Dividends and coupons of the index stay in cash until the next review, as in bond indices. A total return index otherwise reinvests them at once.',
   formula:
-    'P[t] = P[t-1] p[t]; C[t] = C[t-1] (1 + c[t-1] days / basis) + P[t-1] (g[t] - p[t]), p: growth of the underlying index without income; L[t] = L[t-1] (P[t] + C[t]) / (P[t-1] + C[t-1]); at the close of a review P becomes P + C and C becomes 0',
+    'P[t] = P[t-1] p[t]; C[t] = C[t-1] (1 + c[t-1] days / basis) + P[t-1] (g[t] - p[t]), p: growth of the underlying index without income; L[t] = L[t-1] (P[t] + C[t]) / (P[t-1] + C[t-1]); proceeds held: at the close x[t] P[t] moves from P to C, x: fraction of the underlying index that leaves; at the close of a review P becomes P + C and C becomes 0',
   reference:
     'Bloomberg Fixed Income Index Methodology and ICE Bond Index Methodologies: cash flows are held until the next rebalancing; S&P Dow Jones Indices, iBoxx: total return with cash payments',
   schema: heldIncomeSchema,
   example: { type: 'held_income', rebalance: { frequency: 'monthly', anchor: 'last_session' } },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash, currency: null }]),
-  sentences: ({ cash, basis: days }) => [
-    'Dividends and coupons of the underlying index are held in cash.',
+  sentences: ({ cash, basis: days, proceeds }) => [
+    proceeds === 'held'
+      ? 'Dividends and coupons of the underlying index, and the proceeds of constituents that leave it, are held in cash.'
+      : 'Dividends and coupons of the underlying index are held in cash.',
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
   ],
   remarks(spec, { isOverlay }) {
@@ -528,9 +534,10 @@ const heldIncome = defineOverlayType({
         : []),
     ];
   },
-  path({ rebalance, cash, basis: days }, context) {
+  path({ rebalance, cash, basis: days, proceeds }, context) {
     const source = context.sources[0]!;
     const price = source.priceGrowth();
+    const exitShares = proceeds === 'held' ? source.exitShares() : null;
     const resets = context.resets(rebalance);
     const interest = computeAccruals(context, cash, days);
     const exposure = new Float64Array(price.length).fill(1);
@@ -540,7 +547,7 @@ const heldIncome = defineOverlayType({
       const held = exposure[t - 1]!;
       earned[t] = (1 - held) * interest[t]!;
       growth[t] = assertPositive(1 + held * (source.growth[t]! - 1) + earned[t]!, context, t);
-      if (resets[t] === 0) exposure[t] = (held * price[t]!) / growth[t]!;
+      if (resets[t] === 0) exposure[t] = ((held * price[t]!) / growth[t]!) * (1 - (exitShares?.[t] ?? 0));
     }
     const parts = [{ part: 'cash' as const, contributions: earned }];
     return { growth, exposures: [exposure], exchange: null, parts, resets: null };

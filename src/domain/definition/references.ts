@@ -1,5 +1,6 @@
 import { type Finding, keepSmallValue } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
+import { INDEX_FUNCTIONS } from '../datapoints/expression-tree.js';
 import { listTexts } from './amendments.js';
 import {
   createError,
@@ -51,16 +52,19 @@ function listUniverseIndices(universe: UniverseSpec | undefined, path: string): 
   return [...directIndex, ...(universe.of ?? []).flatMap((part, i) => listUniverseIndices(part, `${path}.of[${i}]`))];
 }
 
-const INDEX_FUNCTIONS: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
+/** Reference of an expression or a parameter, with the name of the function that reads the index. */
+interface CalledIndex extends IndexReference {
+  readonly by?: unknown;
+}
 
 /** Returns the indices to which expressions and parameters `index_id` in a value refer. */
-export function listCalledIndices(value: unknown, path: string): IndexReference[] {
+export function listCalledIndices(value: unknown, path: string): CalledIndex[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => listCalledIndices(item, `${path}[${i}]`));
   const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // the shape is not checked yet
   if (node.node === 'function' && INDEX_FUNCTIONS.has(node.name)) {
     const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
-    return typeof operand?.value === 'string' ? [{ path, id: operand.value }] : [];
+    return typeof operand?.value === 'string' ? [{ path, id: operand.value, by: node.name }] : [];
   }
   return Object.entries(value).flatMap(([name, member]) =>
     name === 'index_id' && typeof member === 'string'
@@ -85,10 +89,15 @@ export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext
   const parts = ['datapoints', 'pipeline', 'derivation', 'reviews'].flatMap((part) =>
     listCalledIndices(body[part], part),
   );
-  return parts.flatMap(({ path, id }) => {
+  return parts.flatMap(({ path, id, by }) => {
     const isNew = !reports.has(`${path} ${id}`);
     reports.add(`${path} ${id}`);
     if (!isNew) return [];
+    const document = indexOf(id);
+    if (by === 'drifted_weight_in' && document !== undefined && isOverlayDocument(document)) {
+      const message = `drifted_weight_in reads the index ${id}, which is an overlay. Name the index beneath it instead.`;
+      return [createError('NOT_IN_CHOICES', path, message, { value: id })];
+    }
     const findings = checkReference(id, body['id'], path, indexOf);
     return findings.map((finding) =>
       finding.code === 'UNKNOWN_INDEX' ? { ...finding, severity: 'warning' } : finding,

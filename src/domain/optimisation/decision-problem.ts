@@ -6,8 +6,8 @@ import { findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composer, type Composition, restoreDecided } from '../books/compositions.js';
+import type { IndexWeightsReader } from '../books/rebalance.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
-import type { IndexWeights } from '../datapoints/evaluation.js';
 import { toRequest } from '../datapoints/expression-tree.js';
 import { createLatestRequest, resolveName } from '../datapoints/fields.js';
 import {
@@ -56,7 +56,7 @@ export interface PathsInput {
   readonly composer: Composer;
   readonly parentId: string;
   readonly datapoints: () => CrossSections;
-  readonly indexWeights: (indexId: string, session: number) => IndexWeights | null;
+  readonly indexWeights: IndexWeightsReader;
   readonly day: Day;
   /** Base date of the index. */
   readonly baseDay: Day;
@@ -108,7 +108,7 @@ function measureParentOnDay(day: Day, { composer, parentId, datapoints, indexWei
   const { columns, weights } = restoreDecided(review);
   const cross = datapoints()
     .at(review.decision, columns)
-    .given({ incumbents: null, indexWeights: (id) => indexWeights(id, review.decision) });
+    .given({ incumbents: null, indexWeights: (id, basis) => indexWeights(id, review.decision, basis) });
   const { numbers, categories } = readDatapoints(cross, columns);
   return { weights, numbers, categories };
 }

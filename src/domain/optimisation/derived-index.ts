@@ -11,7 +11,6 @@ import { formatDay, parseValidDay } from '../base/time.js';
 import {
   type Composer,
   type Composition,
-  createIndexWeights,
   type DecidedComposition,
   type Decider,
   type DeciderFactory,
@@ -22,6 +21,7 @@ import {
   restoreDecided,
 } from '../books/compositions.js';
 import { createDecisionTerms, listHoldings } from '../books/index-run.js';
+import { createIndexWeights } from '../books/rebalance.js';
 import { simulateBook } from '../books/step.js';
 import { takeOverSecurity } from '../books/trading.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
@@ -303,7 +303,7 @@ export function createDerivedSolver({
           .at(decision, columns)
           .given({
             incumbents: previous === null ? null : flagMembers(previous.columns, sm.securityCount),
-            indexWeights: (id) => indexWeights(id, decision),
+            indexWeights: (id, basis) => indexWeights(id, decision, basis),
           }),
         algebra: engine,
         path: 'derivation.',
@@ -681,7 +681,8 @@ function createDerivedDecider({ document, composer, engine }: DerivedDeciderInpu
       if (solve.outcome.kind !== 'solved') return explainUnsolved(solver.solvers, solve);
       const weights = listHeldWeights(solve);
       solves.push({ session, weights });
-      return { ...toDecision(weights, listFindings(solve, composer.market(parentId))), ...createForecast(solve) };
+      const findings = [...listFindings(solve, composer.market(parentId)), ...reportPooledScenarios(solve)];
+      return { ...toDecision(weights, findings), ...createForecast(solve) };
     },
   };
 }
@@ -766,6 +767,20 @@ export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] 
     results.push(createWarning('NO_WEIGHT_DATA', `On ${date} ${describeUncovered(sm, risk, problem)}`));
   }
   return results;
+}
+
+/**
+ * Reports the probabilities of the scenarios of a rebalance with their proof: no probabilities that fulfil the views are
+ * nearer to the prior than the bound.
+ */
+function reportPooledScenarios({ risk: { pooled }, parent }: DerivedSolve): Finding[] {
+  if (pooled === undefined) return [];
+  const { days, entropy, bound, effective, views } = pooled;
+  const values = views.map(
+    ({ position, prior, posterior }) => `view ${position + 1} from ${roundDigits(prior)} to ${roundDigits(posterior)}`,
+  );
+  const message = `On ${formatDay(parent.date)} the views changed the probabilities of ${days.length} scenarios by a relative entropy of ${roundDigits(entropy)}, proven to be at least ${roundDigits(bound)}; ${roundDigits(effective)} equally likely scenarios have the same entropy. Values: ${values.join(', ')}.`;
+  return [{ severity: 'info', code: 'SCENARIOS_WEIGHED', message, path: 'derivation.scenario_views' }];
 }
 
 /**

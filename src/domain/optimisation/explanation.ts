@@ -2,12 +2,8 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
 import { computeNormForce } from '#kernels/optimisation/program/program.js';
 import type { Finding } from '../base/findings.js';
-import {
-  type Composer,
-  createIndexWeights,
-  findCompositionInForce as inForceBefore,
-  restoreDataDate,
-} from '../books/compositions.js';
+import { type Composer, findCompositionInForce as inForceBefore, restoreDataDate } from '../books/compositions.js';
+import { createIndexWeights } from '../books/rebalance.js';
 import { describeExpression } from '../datapoints/expression-text.js';
 import {
   explainConstituent,
@@ -183,7 +179,7 @@ function listReadDatapoints({ composer, indexId, column, session, reads }: ReadF
     datapoints: readDefinitions(document),
   })
     .at(session, columns)
-    .given({ incumbents: null, indexWeights: (id) => indexWeights(id, session) });
+    .given({ incumbents: null, indexWeights: (id, basis) => indexWeights(id, session, basis) });
   return reads.map(({ path, use: { field } }) => ({
     path,
     field: describeExpression(field),

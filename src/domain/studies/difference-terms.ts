@@ -216,6 +216,7 @@ export interface Evaluation {
 interface RulePath {
   readonly gross: Float64Array;
   readonly drift: Float64Array | undefined;
+  readonly exitShares: Float64Array | undefined;
 }
 
 /** Returns the index whose rules decide the securities: the index, or the index beneath its overlays. */
@@ -269,7 +270,7 @@ export function evaluate(
     days,
     levels: readOutside(terms, raw, days),
     raw,
-    path: beneath === null ? null : { gross: beneath.gross, drift: beneath.drift },
+    path: beneath === null ? null : { gross: beneath.gross, drift: beneath.drift, exitShares: beneath.exitShares },
     states: new Map(),
   };
 }
@@ -324,7 +325,7 @@ export function measureSensitivity(own: Evaluation, session: number): number | n
   if (compositions === rule) return 1;
   const bump = (growth: Float64Array): Float64Array =>
     growth.map((value, t) => (t === session - rule.first ? value * (1 + BUMP) : value));
-  const bumped = { gross: bump(path.gross), drift: path.drift && bump(path.drift) };
+  const bumped = { ...path, gross: bump(path.gross), drift: path.drift && bump(path.drift) };
   const t = session - compositions.first;
   return (readPath(own, bumped, terms)[t]! / raw[t]! - 1) / BUMP;
 }
@@ -335,7 +336,14 @@ function readPath({ compositions: { sm, first, document }, rule }: Evaluation, p
   const { growth } = computeOverlayPath(
     { sm, first, document: changed, currency: rule.document.currency },
     {
-      beneath: [{ from: rule.first, gross: path.gross, ...(path.drift ? { drift: path.drift } : {}) }],
+      beneath: [
+        {
+          from: rule.first,
+          gross: path.gross,
+          ...(path.drift ? { drift: path.drift } : {}),
+          ...(path.exitShares ? { exitShares: path.exitShares } : {}),
+        },
+      ],
       shares: {},
       to: rule.first + path.gross.length - 1,
     },
@@ -528,12 +536,16 @@ function joinFrom(before: Float64Array, after: Float64Array, position: number): 
 }
 
 /** Joins the path of a book with that of a book that resumes at a position. */
-function joinPath({ gross, drift }: RulePath, book: Book, position: number): RulePath {
+function joinPath({ gross, drift, exitShares }: RulePath, book: Book, position: number): RulePath {
   const join = (before: Float64Array, after: Float64Array): Float64Array =>
     joinFrom(before.subarray(0, position + book.length), after.subarray(1), position + 1);
   return {
     gross: join(gross, book.gross),
     drift: drift === undefined && book.drift === undefined ? undefined : join(drift ?? gross, book.drift ?? book.gross),
+    exitShares:
+      exitShares === undefined && book.exitShares === undefined
+        ? undefined
+        : join(exitShares ?? new Float64Array(gross.length), book.exitShares ?? new Float64Array(book.gross.length)),
   };
 }
 

@@ -85,6 +85,8 @@ export const EVERY_OVERLAY = [
   [{ type: 'excess_return', cash: 'DOMESTIC' }, {}],
   [{ type: 'collateral', rate: 'DOMESTIC', term_days: 91 }, { calendar: 'OTHER' }],
   [{ type: 'held_income', cash: 'DOMESTIC', rebalance: { frequency: 'weekly' } }, {}],
+  [{ type: 'held_income', cash: 'DOMESTIC', proceeds: 'held' }, {}],
+  [{ type: 'held_income', proceeds: 'held', rebalance: { frequency: 'weekly' } }, { calendar: 'OTHER' }],
   [{ type: 'fee', percent: 1 }, { calendar: 'OTHER' }],
   [
     {

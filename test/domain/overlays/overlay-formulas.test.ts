@@ -224,6 +224,31 @@ test('by hand: a coupon of 5 stays in cash until the month ends, and the total r
   expect(compute({ type: 'held_income', rebalance: { frequency: 'daily' } })).toBeCloseTo(110, 10);
 });
 
+test('by hand: the proceeds of a redeemed bond stay in cash until the month ends, and the index spreads them at once', () => {
+  // A and B are half of the index each. A is redeemed at 100 on the second session, when B is at 100; B then rises by
+  // 10 % and, after the month end of 31 January, by another 10 %.
+  const january = ['2024-01-29', '2024-01-30', '2024-01-31', '2024-02-01'];
+  const redemption = { ...createDividend('A', 0, 100), type: 'DELISTING' as const, exDay: parseValidDay(january[1]!) };
+  const bonds = {
+    ...buildMarket({ dates: january, close: { A: [100, 100, NaN, NaN], B: [100, 100, 110, 121] } }),
+    actions: [redemption],
+  };
+  const documents = {
+    X: IndexDocument.parse({ ...source, base_date: january[0], rebalance: { frequency: 'none' } }),
+  };
+  const compute = (terms: object) => {
+    const overlay = createOverlayIndex({ type: 'held_income', ...terms }, { base_date: january[0] });
+    return run(bonds, overlay, { documents }).index.book;
+  };
+  const held = compute({ proceeds: 'held' });
+  expectClose(held.value, [100, 100, 105, 115.5]);
+  expectClose(
+    held.cash.map((cash) => 1 + cash),
+    [1, 1.5, 1, 1],
+  );
+  expectClose(compute({}).value, [100, 100, 110, 121]);
+});
+
 test('collateral adds the interest of a bill by the published formulas for commodity indices', () => {
   const rate = readRates('DOMESTIC');
   const bill = (t: number): number => 1 / (1 - (91 / 360) * rate[t - 1]!);

@@ -117,7 +117,7 @@ describe('the matching of shares in the United Kingdom', () => {
     ]);
   });
 
-  test('keeps shares for a sale of their own day from an earlier sale', () => {
+  test('keeps shares for a sale of the same day from an earlier sale', () => {
     expect(
       listGains([
         ['2023-01-10', 100, 10],

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { createComposer } from '#domain/books/composer.js';
 import { validateIndex } from '#domain/definition/index-validation.js';
@@ -254,4 +255,161 @@ test('an expression looks back as far as its datapoints', () => {
     createSession({ name: 'MOMENTUM', window: 200, lag: 10 }),
   );
   expect(createSession('years_of_growth(DIVIDEND)').paidAfter).toBeLessThan(parseValidDay('1930-01-01'));
+});
+
+describe('the time until a date of a column', () => {
+  // 2020-03-06 is a Friday. The calendar has every weekday from 2015 to 2024.
+  const ends = ['2020-03-06', '2020-03-07', '2020-03-09', '2020-03-05', '2025-01-02', 'March', null];
+  const dated = alignDays(
+    createTableMarket({
+      identifiers: ends.map((_, i) => `S${i}`),
+      fields: { CLOSE: Array.from({ length: 3 }, () => ends.map(() => 10)) },
+      reference: { ENDS: ends },
+      start: '2020-03-04',
+    }),
+  );
+  const evaluate = (text: string) => {
+    const { cross } = createDecider({
+      document: createWeightedIndex('DATED', text),
+      market: dated,
+      universe: (day) => listPriceable(dated, day),
+    }).trace(2, null);
+    return [...cross.numbers(parseExpression(text).tree, cross.universe)];
+  };
+
+  test('counts calendar days, and sessions after the decision up to the date', () => {
+    expect(evaluate('days_until(ENDS)')).toEqual([0, 1, 3, -1, 1763, NaN, NaN]);
+    expect(evaluate('sessions_until(ENDS)')).toEqual([0, 0, 1, -1, NaN, NaN, NaN]);
+  });
+
+  test('a number, a datapoint over a window and an expression are no dates', () => {
+    const validate = (field: string) => {
+      const weighting = { type: 'FieldWeight', params: { field } };
+      const body = { id: 'BAD', name: 'B', calendar: 'TEST', base_date: '2020-03-04', pipeline: { weighting } };
+      const { findings } = validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => undefined });
+      return findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
+    };
+    expect(validate('days_until(3)')).toEqual(['WRONG_TYPE']);
+    expect(validate('days_until(CLOSE + 1)')).toEqual(['WRONG_TYPE']);
+    expect(validate('days_until(ENDS, ENDS)')).toContain('OUT_OF_RANGE');
+    expect(validate('1 + days_until(ENDS)')).toEqual([]);
+  });
+});
+
+describe('the weights of another index after a close', () => {
+  const NAMES = ['A', 'B', 'C', 'D', 'E'];
+  const SESSIONS = 190;
+  const [SPLIT, LEAVES, CORRECTED] = [75, 100, 120];
+  const readPrice = (name: number, t: number): number =>
+    (40 + 10 * name + 15 * Math.sin(t / (6 + name) + name)) / (name === 2 && t >= SPLIT ? 4 : 1);
+  const createPrices = (read: (name: number, t: number) => number): MarketData =>
+    createTableMarket({
+      identifiers: NAMES,
+      fields: {
+        CLOSE: Array.from({ length: SESSIONS }, (_, t) =>
+          NAMES.map((_, name) => (name === 3 && t > LEAVES ? null : read(name, t))),
+        ),
+      },
+      actions: [
+        { identifier: 'C', type: 'SPLIT', value: 4, exDay: days[SPLIT]! },
+        { identifier: 'D', type: 'DELISTING', exDay: days[LEAVES]! },
+      ],
+    });
+  const days = sm.sessions;
+  const prices = createPrices(readPrice);
+  const monthOf = (t: number): number => new Date(days[t]! * 864e5).getUTCMonth();
+  const isMonthEnd = (t: number): boolean => t === 0 || (t < SESSIONS - 1 && monthOf(t + 1) !== monthOf(t));
+  const isQuarterEnd = (t: number): boolean => t === 0 || (isMonthEnd(t) && monthOf(t) % 3 === 2);
+  const schedule = { base_date: '2020-01-01', rebalance: { frequency: 'monthly' } };
+  const quarterly = { base_date: '2020-01-01', rebalance: { frequency: 'quarterly' } };
+  const composeChild = (field: string, on: MarketData, known?: (day: number) => MarketData) => {
+    const documents = {
+      WHOLE: storeIndex('WHOLE', { ...quarterly, pipeline: { weighting: { type: 'EqualWeight' } } }),
+      PART: createWeightedIndex('PART', field, schedule),
+    };
+    const composer = createComposer({
+      market: on,
+      calendars: CALENDARS,
+      documents,
+      until: on.dates.at(-1)!,
+      createDecider: indexDecider,
+      ...(known === undefined ? {} : { known: { at: known } }),
+    });
+    return composer.compositions('PART').list;
+  };
+
+  /** Equal weights at the last quarter end, moved by the prices of a version; C splits, and D leaves. */
+  function computeDrifted(t: number, read: (name: number, t: number) => number): number[] {
+    const begin = Array.from({ length: t + 1 }, (_, i) => t - i).find(isQuarterEnd)!;
+    const names = NAMES.map((_, name) => name).filter((name) => name !== 3 || begin < LEAVES);
+    const values = NAMES.map((_, name) => {
+      if (!names.includes(name) || (name === 3 && t >= LEAVES)) return 0;
+      const split = name === 2 && begin < SPLIT && t >= SPLIT ? 4 : 1;
+      return (split * read(name, t)) / read(name, begin);
+    });
+    const sum = values.reduce((total, value) => total + value, 0);
+    return values.map((value) => value / sum);
+  }
+
+  test('are its shares at the closes, also after a split and after a constituent left, and those of the decision are not', () => {
+    const list = composeChild('drifted_weight_in("WHOLE")', prices);
+    expect(list.length).toBeGreaterThan(8);
+    for (const { session, columns, weights } of list) {
+      const expected = computeDrifted(session, readPrice);
+      expect([...columns]).toEqual(NAMES.flatMap((_, name) => (expected[name] === 0 ? [] : [name])));
+      columns.forEach((column, k) => expect(weights[k]).toBeCloseTo(expected[column]!, 13));
+    }
+    const decided = composeChild('weight_in("WHOLE")', prices);
+    expect(decided[1]!.weights.every((weight) => Math.abs(weight - 0.2) < 1e-15)).toBe(true);
+    expect(Math.max(...list[1]!.weights)).toBeGreaterThan(0.22);
+  });
+
+  const cutAt = (whole: MarketData, rows: number): MarketData => ({
+    ...whole,
+    dates: whole.dates.slice(0, rows),
+    fields: new Map([...whole.fields].map(([name, panel]) => [name, panel.slice(0, rows * NAMES.length)])),
+    actions: whole.actions.filter(({ exDay }) => exDay <= days[rows - 1]!),
+  });
+
+  test.each(['drifted_weight_in("WHOLE")', '0.1 + coalesce(last_review(drifted_weight_in("WHOLE")), 0)'])(
+    'read nothing after a decision: %s',
+    (field) => {
+      const whole = composeChild(field, prices);
+      for (const rows of [61, 104, 150]) {
+        const cut = composeChild(field, cutAt(prices, rows));
+        expect(cut.map(({ weights }) => [...weights])).toEqual(
+          whole.slice(0, cut.length).map(({ weights }) => [...weights]),
+        );
+      }
+    },
+  );
+
+  test('move by the prices that were known at the decision', () => {
+    const readCorrected = (name: number, t: number) => readPrice(name, t) * (name === 1 ? 1 + t / 100 : 1);
+    const corrected = createPrices(readCorrected);
+    const knownAt = (day: number): MarketData => {
+      const rows = days.findIndex((one) => one > day);
+      return rows <= CORRECTED ? cutAt(prices, rows) : cutAt(corrected, rows);
+    };
+    const list = composeChild('drifted_weight_in("WHOLE")', cutAt(corrected, SESSIONS), knownAt);
+    for (const { session, columns, weights } of list) {
+      const expected = computeDrifted(session, session < CORRECTED ? readPrice : readCorrected);
+      columns.forEach((column, k) => expect(weights[k]).toBeCloseTo(expected[column]!, 13));
+    }
+  });
+
+  test('an overlay has none, because the indices beneath it hold the securities', () => {
+    const overlay = { id: 'HELD', name: 'H', calendar: 'TEST', ...schedule, rebalance: undefined, kind: 'overlay' };
+    storeIndex('WHOLE', { ...quarterly, pipeline: { weighting: { type: 'EqualWeight' } } });
+    storeIndex('HELD', { ...overlay, source_index_id: 'WHOLE', overlay: { type: 'fee', percent: 1 } });
+    const body = { id: 'ABOVE', name: 'A', calendar: 'TEST', ...schedule };
+    const weighting = { type: 'FieldWeight', params: { field: 'drifted_weight_in("HELD")' } };
+    const { findings } = validateIndex(
+      { ...body, pipeline: { weighting } },
+      { calendars: CALENDARS.list(), indexOf: (name) => knownIndices.get(name) },
+    );
+    expect(findings.filter(({ severity }) => severity === 'error')).toMatchObject([
+      { code: 'NOT_IN_CHOICES', value: 'HELD', path: 'pipeline.weighting.params.field' },
+    ]);
+  });
 });

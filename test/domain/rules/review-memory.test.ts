@@ -68,6 +68,37 @@ describe('the memory of reviews', () => {
     }
   });
 
+  test('has the value at the latest review at which a condition was true, this one included', () => {
+    for (let t = 0; t < SESSIONS; t++) {
+      const moments = [t, ...listReviews(t)];
+      const read = (most: number) =>
+        listNames(t).map((name) => {
+          const at = moments.slice(0, most).find((one) => isListed(name, one) && readScore(name, one) >= 70);
+          return at === undefined ? Number.NaN : readScore(name, at);
+        });
+      expect(evaluate('value_when(SCORE, SCORE >= 70, 3)', t)).toEqual(read(3));
+      expect(evaluate('value_when(SCORE, SCORE >= 70)', t)).toEqual(read(12));
+      expect(evaluate('value_when(SCORE, SCORE >= 70, 1)', t)).toEqual(read(1));
+    }
+  });
+
+  test('keeps a value in a buffer as a state that changes only outside it, from the first review of a security on', () => {
+    // The definition: the state at each review is the new value outside 40 to 60 or at the first review, else the old one.
+    const keep = 'value_when(SCORE, SCORE < 40 or SCORE > 60 or coalesce(last_review(in_universe()), 0) == 0, 40)';
+    const states = new Map<number, number>();
+    for (let t = 0; t < SESSIONS; t++) {
+      const now = new Map(
+        listNames(t).map((name) => {
+          const score = readScore(name, t);
+          const isKept = states.has(name) && score >= 40 && score <= 60;
+          return [name, isKept ? states.get(name)! : score];
+        }),
+      );
+      expect(evaluate(keep, t)).toEqual([...now.values()]);
+      if (isReview(t)) for (const [name, value] of now) states.set(name, value);
+    }
+  });
+
   test('knows the universe of earlier reviews: a security counts the reviews for which it has been in it', () => {
     // D leaves the universe on session 100 and returns on session 125, although it always has a price.
     const isInside = (name: number, t: number) => isListed(name, t) && (name !== 3 || t < 100 || t >= 125);
@@ -216,6 +247,7 @@ describe('the memory of the own constituents', () => {
     'last_review(SCORE) / 100',
     'last_review(last_review(rank(SCORE, over="universe")))',
     'reviews_since(SCORE >= 70, 3)',
+    'value_when(SCORE, SCORE >= 70, 6)',
     'reviews_since(in_universe() == 0, 4)',
     'last_review(is_constituent())',
     'reviews_since(is_constituent() == 0, 4)',

@@ -99,10 +99,14 @@ describe('an extension reads what an index contained long before', () => {
   test.each([
     '0.05 + coalesce(last_review(last_review(weight_in("Q"))), 0.2)',
     '0.05 + reviews_since(member_of("Q") == 1, 7)',
+    '0.05 + drifted_weight_in("P")',
+    '0.05 + coalesce(value_when(weight_in("Q"), mean(RETURN, window=5) > 0, 6), 0)',
+    '0.05 + coalesce(last_review(last_review(drifted_weight_in("P"))), 0.2)',
     '1 + coalesce(last_review(percentile(mean(CLOSE, window=40), over="universe")), 0)',
   ])('if weights remember earlier reviews: %s', (text) => {
     const weighting = { type: 'FieldWeight', params: { field: createTree(text) } };
-    expectExtended(createIndex('X', { weighting }), { documents: { Q: CHANGING } });
+    const documents = { Q: CHANGING, P: createIndex('P', { frequency: 'quarterly' }) };
+    expectExtended(createIndex('X', { weighting }), { documents });
   });
 
   test.each([

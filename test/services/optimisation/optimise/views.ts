@@ -234,7 +234,29 @@ export function describeViews(): void {
       expect(derived.status, JSON.stringify(derived.body)).toBe(200);
       const { status, body } = await service.ask<{ job_id: string }>('POST', '/analytics/POOLED/backtest', {});
       expect(status, JSON.stringify(body)).toBe(202);
-      expect((await service.waitForJob(body.job_id)).error).toBeNull();
+      const { error, result } = await service.waitForJob(body.job_id);
+      expect(error).toBeNull();
+      // Every rebalance states its probabilities with their proof; that of the last one is the preview's.
+      const { findings, rebalances } = result as {
+        findings: readonly { code: string; first_date: string; message: string }[];
+        rebalances: readonly { date: string }[];
+      };
+      const proofs = findings.filter(({ code }) => code === 'SCENARIOS_WEIGHED');
+      expect(proofs.map(({ first_date: date }) => date)).toEqual(rebalances.map(({ date }) => date));
+      const last = await service.ask<{ solve: { scenario_views: { relative_entropy: number } } }>(
+        'POST',
+        '/indices/POOLED/preview',
+        { as_of: rebalances.at(-1)!.date },
+      );
+      expect(last.status, JSON.stringify(last.body)).toBe(200);
+      const { relative_entropy: entropy } = last.body.solve.scenario_views;
+      const [stated, proven] = /entropy of ([\d.e-]+), proven to be at least ([\d.e-]+);/
+        .exec(proofs.at(-1)!.message)!
+        .slice(1)
+        .map(Number);
+      expect(Math.abs(stated! - entropy)).toBeLessThan(1e-5 * entropy);
+      expect(proven!).toBeLessThanOrEqual(stated!);
+      expect(proven!).toBeGreaterThan(0.999 * stated!);
     });
   });
 

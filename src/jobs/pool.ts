@@ -83,8 +83,8 @@ function createLaneRest(restMs: number, rest: () => void): LaneRest {
 
 /**
  * Niceness of threads for heavy and for light tasks, before and after their first task. The event loop then gets a
- * processor at once: beside a client whose previews and queries occupy all of them, the p99 of reads is 35 ms in place of
- * 80 to 120 ms (`npm run bench -- http/hostile-reader`). A greater niceness would starve heavy tasks when other programs
+ * processor at once: while previews and queries of a client use all of them, the p99 of the reads of others is 35 ms in
+ * place of 80 to 120 ms (`npm run bench -- http/hostile-reader`). A greater niceness would starve heavy tasks when other programs
  * occupy the processors, and cold threads for seconds.
  */
 const NICENESS = { heavy: { cold: 10, warm: 10 }, light: { cold: 2, warm: 9 } } satisfies Record<Lane, object>;

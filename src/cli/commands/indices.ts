@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type {
   IndexDocumentBody,
+  IndexExplanation,
   MethodologyTemplateDetail,
   PluginUpsert,
   SavedIndex,

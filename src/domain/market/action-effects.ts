@@ -537,7 +537,7 @@ export function computeOpening(table: EffectTable, position: number, before: num
  * Returns true if an effect may change the units of a holding. If units are not shares, only an adjustment of the
  * previous close that changes the value of a holding does.
  */
-function hasOpening(table: UnindexedEffects, position: number, terms: GrowthTerms): boolean {
+function hasOpening(table: EffectRows, position: number, terms: GrowthTerms): boolean {
   const [ratio, rights] = [table.ratio[position]!, table.rights[position]!];
   const [special, cash] = [table.special[position]!, table.cash[position]!];
   if (holdsShares(terms)) return ratio !== 1 || rights > 0 || special > 0 || cash > 0;
@@ -586,9 +586,9 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   return indexEffects(table, getTerms);
 }
 
-type UnindexedEffects = Omit<EffectTable, 'getTerms'>;
+type EffectRows = Omit<EffectTable, 'getTerms'>;
 
-function allocateEffects({ sessions }: SessionMarket, terms: GrowthTerms, count: number): UnindexedEffects {
+function allocateEffects({ sessions }: SessionMarket, terms: GrowthTerms, count: number): EffectRows {
   const allocate = (): Float64Array => new Float64Array(count);
   return {
     columns: new Int32Array(count),
@@ -610,7 +610,7 @@ function allocateEffects({ sessions }: SessionMarket, terms: GrowthTerms, count:
   };
 }
 
-function indexEffects(table: UnindexedEffects, getTerms: EffectTable['getTerms']): EffectTable {
+function indexEffects(table: EffectRows, getTerms: EffectTable['getTerms']): EffectTable {
   const { sessions, starts, isOpening } = table;
   sessions.forEach((session, e) => {
     starts[session + 1]!++;

@@ -21,7 +21,7 @@ test('a given mapping is used unchanged: its findings are reported, and nothing 
 });
 
 test.each([
-  ['pandas, one column per security', { field: 'CLOSE' }, { Date: DAYS, A: [10, 11], B: [20, 21] }],
+  ['one column per security', { field: 'CLOSE' }, { Date: DAYS, A: [10, 11], B: [20, 21] }],
   [
     'pandas, two column levels',
     {},

@@ -152,12 +152,12 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
     { layout: 'wide', adjusted_close: 'Adj Close' },
   ],
   [
-    'pandas, one column per security',
+    'one column per security',
     { 'close.csv': ',A,B\n2024-01-02,10,\n2024-01-03,11,7\n' },
     { layout: 'wide', field: 'CLOSE' },
   ],
   [
-    'pandas, one column per security',
+    'one column per security',
     {
       'close.csv': 'Date,A,B\n1/13/2024,10,\n1/14/2024,11,7\n',
       'volume.csv': 'Date,A,B\n1/13/2024,1,\n1/14/2024,2,3\n',

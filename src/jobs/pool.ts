@@ -82,12 +82,12 @@ function createLaneRest(restMs: number, rest: () => void): LaneRest {
 }
 
 /**
- * Niceness of threads for heavy and for light tasks, before and after their first task. The event loop then gets a
- * processor at once: while previews and queries of a client use all of them, the p99 of the reads of others is 35 ms in
- * place of 80 to 120 ms (`npm run bench -- http/hostile-reader`). A greater niceness would starve heavy tasks when other programs
- * occupy the processors, and cold threads for seconds.
+ * Niceness of threads for heavy and for light tasks. Heavy tasks yield the processor to HTTP requests, to light tasks
+ * and to the processes that read data. A greater niceness of light threads and of the processes that read data lowers
+ * the p99 of reads next to a client that uses all processors from 80 to 35 ms (`npm run bench -- http/hostile-reader`),
+ * but starves tasks and queries when other programs occupy the processors.
  */
-const NICENESS = { heavy: { cold: 10, warm: 10 }, light: { cold: 2, warm: 9 } } satisfies Record<Lane, object>;
+const NICENESS: Record<Lane, number> = { heavy: 10, light: 2 };
 /** Idle time after which a thread ends. It is long enough to keep the thread between the requests of a person. */
 const IDLE_MS = 300_000;
 /**
@@ -182,13 +182,13 @@ function start(options: LaneThreadsOptions): Threads {
     maxThreads: threads,
     concurrentTasksPerWorker: 1, // Ending a thread must end only one task.
     idleTimeout: IDLE_MS,
+    niceIncrement: NICENESS[lane],
     workerData: {
       entry: (entry ?? TASK_ENTRY).href,
-      niceness: NICENESS[lane],
       numerics,
       threads: lane === 'heavy' ? threads : 1,
       running: runningCell,
-    } satisfies ThreadData & { readonly entry: string; readonly niceness: object },
+    } satisfies ThreadData & { readonly entry: string },
     resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
     recordTiming: false,
     loadBalancer: createIdleBalancer(preferredThread, (thread) => startedThreads.has(thread)),

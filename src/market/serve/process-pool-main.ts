@@ -34,7 +34,7 @@ const THREADS = 6;
 const KILL_AFTER_MS = 500;
 
 /** Niceness of the processes, so that requests to the service do not wait while a store is read. */
-const NICENESS = 8;
+const NICENESS = 2;
 
 setPriority(NICENESS);
 
@@ -185,7 +185,7 @@ const SUPERVISION_MS = 50;
 
 /** Time in ms after which a query gets a lower priority, so that short queries of other keys need not wait for it. */
 const SHORT_QUERY_MS = 1000;
-const LONG_QUERY_NICENESS = 12;
+const LONG_QUERY_NICENESS = 5;
 
 let supervision: NodeJS.Timeout | undefined;
 

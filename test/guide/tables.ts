@@ -29,7 +29,8 @@ const TEMPLATE_PAGES = [
   { name: 'template-factors-further', kind: 'factor', first: 7, end: Infinity },
   { name: 'template-weightings', kind: 'other_weighting', first: 0, end: Infinity },
   { name: 'template-optimised', kind: 'optimised', first: 0, end: Infinity },
-  { name: 'template-overlays', kind: 'overlay', first: 0, end: Infinity },
+  { name: 'template-overlays', kind: 'overlay', first: 0, end: 6 },
+  { name: 'template-overlays-further', kind: 'overlay', first: 6, end: Infinity },
 ] as const;
 
 /** Tables of the guide by name, in Markdown. They are generated from the code. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -184,6 +184,24 @@ describe('places', () => {
     expect(outcomes.map(({ status, data }) => [status, data])).toEqual(NAMES.map(() => [200, [[expected]]]));
   });
 });
+
+test.skipIf(!IS_LINUX)(
+  'a query without an end does not outlive its service',
+  async () => {
+    const own = await startService(join(folder, 'own'), ['--workers', '1', '--warm-up', 'off']);
+    const query = 'SELECT sum(sin(a.i * b.i)) FROM range(10000000) a(i), range(10000000) b(i)';
+    const body = JSON.stringify({ query });
+    const answer = fetch(`${own.url}/sql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    answer.catch(() => undefined); // the connection is lost
+    const isAtWork = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[13]) > 100;
+    await expect.poll(() => listReaders(own.child.pid!).some(isAtWork), { timeout: 20_000 }).toBe(true);
+    const readers = listReaders(own.child.pid!);
+    own.child.kill('SIGKILL');
+    await own.ended;
+    await expect.poll(() => readers.filter((pid) => existsSync(`/proc/${pid}`)), { timeout: 10_000 }).toEqual([]);
+  },
+  40_000,
+);
 
 describe.skipIf(!IS_LINUX)('results that nobody reads', () => {
   /** Sends a query on a connection that does not read the response. */

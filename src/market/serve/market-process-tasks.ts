@@ -32,6 +32,9 @@ prepareDuckDb();
 /** Resident memory above which a process ends after its task. Its memory then returns to the operating system. */
 const REUSED_BYTES_MAX = 192 * 2 ** 20;
 
+/** True while a task runs. */
+let isRunning = false;
+
 /**
  * Entry point of the process that `runMarketTask` starts. It receives one request, sends reports, and then waits for
  * the next request or ends.
@@ -40,9 +43,11 @@ waitForTask();
 
 function waitForTask(): void {
   process.once('message', (request: MarketTaskRequest) => {
+    isRunning = true;
     const startMs = readEpochMs();
     void run(request).then(
       async (outcome) => {
+        isRunning = false;
         await report({ ...outcome, timing: { startMs, endMs: readEpochMs(), pid: process.pid } });
         if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
         prepareDuckDb(); // a new database, because that of the task is restricted to its files
@@ -50,6 +55,7 @@ function waitForTask(): void {
         await report({ kind: 'free' });
       },
       async (error: unknown) => {
+        isRunning = false;
         await report(createFailureReport(error));
         process.disconnect();
       },
@@ -57,8 +63,9 @@ function waitForTask(): void {
   });
 }
 
-// Ends this process when the parent process has ended, because nobody receives reports.
-process.once('disconnect', () => process.exit(0));
+// Ends this process when the parent process has ended, because nobody receives reports. `exit` would wait for the threads
+// of a running query, which may have no end.
+process.once('disconnect', () => (isRunning ? process.kill(process.pid, 'SIGKILL') : process.exit(0)));
 
 function createFailureReport(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };

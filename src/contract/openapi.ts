@@ -5,7 +5,7 @@ import { listMissingCodes } from '#domain/definition/reach.js';
 import { NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
 import { GLOSSARY } from './glossary.js';
 import { ErrorEnvelope } from './payloads.js';
-import { type Body, defineQuery, type Route, STORE_ERRORS, type Success } from './route.js';
+import { type Body, defineQuery, listPathParameters, type Route, STORE_ERRORS, type Success } from './route.js';
 
 /**
  * Examples of the OpenAPI document. All use the same data: the index LARGE-100 on a generated market, with a run, a
@@ -376,7 +376,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
 
 function listParameters(route: Route, query: Route['query'], schemas: SchemaConversion): Json[] {
   const { path, params, method, versioned, conditional } = route;
-  const pathParameters = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const pathParameters = listPathParameters(path);
   const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE' || conditional === true;
   return [
     ...pathParameters.map((name) => {

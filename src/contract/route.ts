@@ -291,6 +291,9 @@ const priority = z.enum(JOB_PRIORITIES).optional().meta({
     'Jobs with high priority start before all jobs with normal priority, and jobs with low priority after them, regardless of the client. `high` requires the scope admin. Default: normal.',
 });
 
+/** Returns the names of the parameters in a path such as `/indices/{index_id}`, in order. */
+export const listPathParameters = (path: string): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+
 /** Returns true for a route that starts jobs. Such a route accepts a callback and a priority. */
 export function startsJobs({ success, startsJobs: isStarting = false }: Route): boolean {
   return success.status === 202 || isStarting;

@@ -1,4 +1,4 @@
-import { type Route, startsJobs } from '#contract/route.js';
+import { listPathParameters, type Route, startsJobs } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/definition/versions.js';
@@ -65,7 +65,7 @@ export function deriveHandlers<const T extends Record<string, Route>>(
 }
 
 function createCallHandler(route: Route, call: ServiceCall, removals: Removals | undefined): Handler<Route> {
-  const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const names = listPathParameters(route.path);
   const isDeletion = route.method === 'DELETE';
   const isWrite = isDeletion || route.method === 'PUT' || route.method === 'PATCH';
   return async (request) => {

@@ -5,6 +5,7 @@ import {
   getFormats,
   isReading,
   listMediaTypes,
+  listPathParameters,
   type Route,
   type Scope,
   startsJobs,
@@ -91,7 +92,7 @@ const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
 
 /** Returns true if clients with prefixes may call an operation. */
 export function knowsPrefixes(id: string, { path }: Route): boolean {
-  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const names = listPathParameters(path);
   if (
     names.some((name) => !(name in NAMED_DOCUMENTS) && !RESOLVED_PARAMETERS.has(name) && !SHARED_OPERATIONS.has(name))
   )
@@ -178,7 +179,7 @@ export function createOperation(
   const offeredTypes = listMediaTypes(route);
   const listFormats = callOnce(() => getFormats(route));
   const checkApart = checkLargeBody && ((bytes: Uint8Array) => checkLargeBody(id, bytes));
-  const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
+  const idNames = listPathParameters(route.path);
   const addSource = createSourceWriter(route, paths, findVersion);
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
 

@@ -62,11 +62,12 @@ async function ask(name: Name, query: string, signal?: AbortSignal): Promise<Out
   return { status: response.status, ms: performance.now() - startMs, ...body };
 }
 
+const ENDLESS = 'SELECT sum(sin(a.i * b.i)) FROM range(10000000) a(i), range(10000000) b(i)';
+
 /** Starts queries that no client waits for after `stop`. */
 function startEndless(names: readonly Name[]) {
   const controller = new AbortController();
-  const query = 'SELECT sum(sin(a.i * b.i)) FROM range(10000000) a(i), range(10000000) b(i)';
-  const running = names.map((name) => ask(name, query, controller.signal).catch(() => 'left'));
+  const running = names.map((name) => ask(name, ENDLESS, controller.signal).catch(() => 'left'));
   return async () => {
     controller.abort();
     expect(await Promise.all(running)).toEqual(names.map(() => 'left'));
@@ -189,8 +190,7 @@ test.skipIf(!IS_LINUX)(
   'a query without an end does not outlive its service',
   async () => {
     const own = await startService(join(folder, 'own'), ['--workers', '1', '--warm-up', 'off']);
-    const query = 'SELECT sum(sin(a.i * b.i)) FROM range(10000000) a(i), range(10000000) b(i)';
-    const body = JSON.stringify({ query });
+    const body = JSON.stringify({ query: ENDLESS });
     const answer = fetch(`${own.url}/sql`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
     answer.catch(() => undefined); // the connection is lost
     const isAtWork = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[13]) > 100;

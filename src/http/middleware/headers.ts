@@ -44,7 +44,7 @@ export function addHeaders({ version, isHttps, isDraining }: HeaderOptions): Mid
         ...(isDraining() && { Connection: 'close' }),
       };
     });
-    return next() as Promise<never>;
+    return next();
   };
 }
 

@@ -20,7 +20,7 @@ export function chooseRequestId(sent: string | null): string {
 /** Chooses the id of each request. The middleware of Hono accepts fewer ids. */
 export const identifyRequests: MiddlewareHandler<Env> = (c, next) => {
   c.set('requestId', chooseRequestId(c.req.header('x-request-id') ?? null));
-  return next() as Promise<never>;
+  return next();
 };
 
 /** Matches version, trace, parent and flags. Later versions may add fields after another dash. */
@@ -83,8 +83,7 @@ export const traceRequests: MiddlewareHandler<Env> = (c, next) => {
   c.set('startedMs', performance.now());
   const trace = parseTraceContext(c.req.header('traceparent') ?? null) ?? startTrace();
   c.set('trace', trace);
-  const handled = trace !== null && isTracing() ? runTraced(c, trace, next) : next();
-  return handled as Promise<never>;
+  return trace !== null && isTracing() ? runTraced(c, trace, next) : next();
 };
 
 async function runTraced(c: RequestContext, trace: TraceContext, next: () => Promise<void>): Promise<void> {

@@ -45,9 +45,9 @@ function waitForTask(): void {
   process.once('message', (request: MarketTaskRequest) => {
     isRunning = true;
     const startMs = readEpochMs();
-    void run(request).then(
+    const finished = run(request).finally(() => (isRunning = false));
+    void finished.then(
       async (outcome) => {
-        isRunning = false;
         await report({ ...outcome, timing: { startMs, endMs: readEpochMs(), pid: process.pid } });
         if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
         prepareDuckDb(); // a new database, because that of the task is restricted to its files
@@ -55,7 +55,6 @@ function waitForTask(): void {
         await report({ kind: 'free' });
       },
       async (error: unknown) => {
-        isRunning = false;
         await report(createFailureReport(error));
         process.disconnect();
       },

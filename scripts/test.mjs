@@ -7,6 +7,7 @@
 //
 // A few files that failed run again, one after another, when nothing else uses the machine: a test that fails only next to
 // others differs from one that always fails. Both results are printed, and the last line of counts is that of all files.
+// A file whose process ended without a result has failed, too.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { parseCLI, startVitest } from 'vitest/node';
@@ -20,6 +21,11 @@ const TIMINGS = 'test/timings.json';
 const GUARANTEES = 'data/guide/promises.md';
 /** Maximum number of failed files that run again; more of them have one cause, which is not the load of the machine. */
 const REPEATED_MAX = 5;
+
+/** States of a file that has run to its end. */
+const END_STATES = ['passed', 'failed', 'skipped'];
+/** Message of vitest for a process that ended while it ran a file. */
+const ENDED_PROCESS = 'Worker exited unexpectedly';
 
 const flags = ['--rest', '--timings'].filter((flag) => process.argv.includes(flag));
 const { filter, options } = parseCLI([
@@ -90,20 +96,27 @@ async function run(files, settings) {
   process.exitCode = 0;
   const vitest = await startVitest('test', files, { ...settings, watch: false });
   const found = new Map();
+  let unfinished = 0;
   for (const module of vitest.state.getTestModules()) {
     const counts = { failed: 0, passed: 0, skipped: 0 };
     for (const test of module.children.allTests()) {
       const { state } = test.result();
       counts[state in counts ? state : 'failed']++;
     }
-    const isPassed = module.ok();
+    const hasEnded = END_STATES.includes(module.state());
+    const isPassed = module.ok() && hasEnded;
     if (!isPassed && counts.failed === 0) counts.failed = 1; // the file itself failed
+    if (!hasEnded) {
+      unfinished++;
+      process.stdout.write(`\nThe process of ${relative('.', module.moduleId)} ended before its result.\n`);
+    }
     const { collectDuration, setupDuration, duration } = module.diagnostic();
     found.set(relative('.', module.moduleId), { isPassed, counts, ms: collectDuration + setupDuration + duration });
   }
   const errors = vitest.state.getUnhandledErrors();
+  const endings = errors.filter(({ cause }) => cause?.message === ENDED_PROCESS);
   await vitest.close();
-  if (errors.length > 0) process.exit(1);
+  if (errors.length > endings.length || endings.length > unfinished) process.exit(1);
   return found;
 }
 

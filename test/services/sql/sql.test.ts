@@ -193,6 +193,7 @@ describe('tables that several queries wait for', () => {
     connection.closeSync();
     instance.closeSync();
     const bytes = new Uint8Array(readFileSync(path));
+    const asked: string[] = [];
     const opened: { readonly signal: AbortSignal; readonly finish: () => void }[] = [];
     const openTable = (signal: AbortSignal) =>
       new Promise<{ readonly bytes: Uint8Array<ArrayBuffer> }>((resolve, reject) => {
@@ -201,7 +202,12 @@ describe('tables that several queries wait for', () => {
       });
     const sql = createSql({
       documents: { ids: async () => ['A'] },
-      exports: { export: async () => ({ etag: 'table', open: openTable }) },
+      exports: {
+        export: async ({ subject }: { readonly subject: string }) => {
+          asked.push(subject);
+          return { etag: 'table', open: openTable };
+        },
+      },
       jobs: {},
       markets: { current: () => undefined },
       encoder: ENCODER,
@@ -211,16 +217,17 @@ describe('tables that several queries wait for', () => {
     const request = { query: "SELECT level FROM levels WHERE index_id = 'A'", format: 'json' } as const;
     const answer = async (client: string, signal: AbortSignal) =>
       new Response((await sql.answer(request, { client, signal })).stream).json();
-    return { opened, answer };
+    return { asked, opened, answer };
   }
 
   test('are created for the others when the first client disconnects', async () => {
-    const { opened, answer } = await createWaitingSql();
+    const { asked, opened, answer } = await createWaitingSql();
     const leaving = new AbortController();
     const first = answer('a', leaving.signal);
-    await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => opened.length).toBe(1);
     const second = answer('b', new AbortController().signal);
-    await new Promise((resolve) => setTimeout(resolve, 1500)); // the second query waits for the same table
+    await expect.poll(() => asked).toEqual(['A', 'A']);
+    await new Promise(setImmediate); // the second query waits for the same table
     leaving.abort(new Error('left'));
     await expect(first).rejects.toThrow('left');
     expect(opened.map(({ signal }) => signal.aborted)).toEqual([false]);
@@ -232,12 +239,12 @@ describe('tables that several queries wait for', () => {
     const { opened, answer } = await createWaitingSql();
     const leaving = new AbortController();
     const first = answer('a', leaving.signal);
-    await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => opened.length).toBe(1);
     leaving.abort(new Error('left'));
     await expect(first).rejects.toThrow('left');
     expect(opened[0]!.signal.aborted).toBe(true);
     const later = answer('b', new AbortController().signal);
-    await expect.poll(() => opened.length, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => opened.length).toBe(2);
     opened[1]!.finish();
     expect(await later).toMatchObject({ data: [[100]] });
   });

@@ -229,6 +229,8 @@ function removeLeavers(
   { spinOffs, keepsShares }: ReplayTerms,
 ): Shares {
   const leavers: Shares = new Map();
+  // Several mergers of one session into a security from outside are all converted, in any order of the actions.
+  const members = new Set(shares.keys());
   for (const { identifier, type, value, related, cash = 0 } of market.actionsOn(t)) {
     const shareCount = shares.get(identifier);
     if (type === 'SPIN_OFF' && spinOffs === 'drop_after_first_session' && shares.has(related!)) {
@@ -237,7 +239,7 @@ function removeLeavers(
     }
     if (shareCount === undefined || !(type === 'MERGER' || type === 'ACQUISITION' || type === 'DELISTING')) continue;
     for (const counts of [shares, adopted, seen]) counts.delete(identifier);
-    if (type === 'MERGER' && keepsShares && shares.has(related!)) {
+    if (type === 'MERGER' && keepsShares && members.has(related!)) {
       // One share of each member: the value of the acquired one leaves the index.
       const worth = value * market.money(related!) + cash * market.rate(identifier);
       leavers.set(identifier, (shareCount * worth) / market.money(identifier));

@@ -137,12 +137,16 @@ function holdIndexShares(state: BookState, session: number): void {
   expectedShares.fill(0);
 }
 
-/** Records the level of the close as that of the market value, unless the level already follows from it. */
+/**
+ * Records the level of the close as that of the market value, unless the level already follows from it. The levels after
+ * a close whose divisor is rounded include the rounding difference, so they follow from the divisor.
+ */
 function stateLevel(state: BookState, session: number): void {
   const position = session - state.input.from;
   const divisor = state.series.divisor[position]!;
   const level = state.series.reinvested!.levels.price[position]!;
   state.running.path = computeBookValue(state, session);
+  if (state.series.exactDivisor !== null) return;
   if (computePriceLevel(state.running.stated, state.running.path, divisor) !== level)
     state.running.stated = { marketValue: state.running.path, divisor, level };
 }

@@ -582,15 +582,16 @@ function hasSeparateTerms({ tables: { ofShorts, effects }, holdings: { units } }
 }
 
 /**
- * Returns the divisor after the previous close was adjusted. That of fixed numbers of shares is their market value over
- * the level.
+ * Returns the divisor after the previous close was adjusted. Without rounding, that of fixed numbers of shares is their market
+ * value over the level.
  */
 function computeOpeningDivisor(state: BookState, session: number, { growth, marketValue }: OpenedSession): number {
-  const { divisor, reinvested } = state.series;
+  const { divisor, exactDivisor, reinvested } = state.series;
   const { holdsBasket } = state.holdings;
   const before = session - state.input.from - 1;
   const level = reinvested?.levels.price[before] ?? 0;
-  return holdsBasket && growth !== 1 && level > 0 ? marketValue / level : divisor[before]! * growth;
+  const followsLevel = holdsBasket && exactDivisor === null && growth !== 1 && level > 0;
+  return followsLevel ? marketValue / level : divisor[before]! * growth;
 }
 
 interface EventOutcome {

@@ -260,7 +260,7 @@ describe('on random markets with every kind of corporate action', () => {
       const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
       // The index holds one share of each constituent, so a split changes the divisor.
       if (compositions.document.pipeline?.weighting.type === 'PriceWeight')
-        for (const type of ['SPLIT', 'STOCK_DIVIDEND']) cashTypes.add(type);
+        for (const type of ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']) cashTypes.add(type);
       for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) movingRows.add(session - from);
       for (let t = 1; t < book.length; t++) if (!movingRows.has(t)) expect(divisor[t]).toBe(divisor[t - 1]);
     });

@@ -61,14 +61,12 @@ export async function openLiveService(words: readonly string[] = []): Promise<Li
   const findViolations = createConformity(document);
 
   async function ask<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
+    // A test computes for longer than the service, in the same process, keeps an idle connection.
+    const headers = { connection: 'close', ...(body === undefined ? {} : { 'content-type': 'application/json' }) };
     const response = await fetch(new URL(path, url), {
       method,
-      ...(body === undefined
-        ? {}
-        : {
-            headers: { 'content-type': 'application/json' },
-            body: typeof body === 'string' ? body : JSON.stringify(body),
-          }),
+      headers,
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
     const type = response.headers.get('content-type');

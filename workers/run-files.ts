@@ -81,7 +81,7 @@ export function resolveSibling(columns: string, name: string): string {
 }
 
 /** Opens the columns of a run on open file descriptors. The caller closes them. @throws Refusal DOCUMENT_UNREADABLE */
-export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
+export function openRunFiles({ columns, earlier }: OpenRunFiles): RunColumns {
   const openReader =
     (file: number): RangeReader =>
     (start, end, room) =>
@@ -108,7 +108,7 @@ function refuseFile(cause: unknown): Refusal {
  * Fills a buffer with the bytes of a stored file from a position.
  * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or too short
  */
-export function readBytes(path: string, start: number, room: Uint8Array): void {
+export function readBytesInto(path: string, start: number, room: Uint8Array): void {
   const file = openFile(path);
   try {
     const count = readInto(file, start, room);

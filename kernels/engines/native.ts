@@ -3,7 +3,7 @@ import type { Engine } from './engine.js';
 import { compileKernelModule } from './kernel-module.js';
 import { openNativeKernels } from './native-kernels.js';
 import { type Arena, createArena, type KernelExports } from './wasm-instance.js';
-import { createEngine, type WasmEngineOptions } from './wasm.js';
+import { createWasmEngine, type WasmEngineOptions } from './wasm.js';
 
 /** First digits of the SHA-256 of the result of each trial on the WebAssembly kernels; equal on every machine. */
 const EXPECTED_HASHES: Readonly<Record<string, string>> = {
@@ -104,7 +104,7 @@ export function openNativeEngine(options: WasmEngineOptions = {}): Engine {
   const { native = openNativeKernels() } = options;
   const arena = createArena();
   testBits(native.instantiate(compileKernelModule(), arena.memory, 0), arena);
-  return createEngine(
+  return createWasmEngine(
     compileKernelModule(),
     { ...options, native },
     {

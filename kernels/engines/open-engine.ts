@@ -36,7 +36,7 @@ const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
  * large problem may use: see `openWasmEngine`. `native` may name an instruction set, such as `native:avx2`; default:
  * the best one.
  */
-export async function openEngine(
+export async function openNumericEngine(
   setting: EngineSetting | `native:${NativeSet}`,
   threads: () => number = () => 1,
 ): Promise<EngineChoice> {
@@ -72,7 +72,7 @@ const OPENERS: Readonly<Record<EngineName, (threads: () => number, set?: NativeS
   wasm: async (threads) => ({ engine: openWasmEngine({ threads }) }),
   native: async (threads, set) => ({ engine: openNativeEngine({ threads, native: openNativeKernels(set) }) }),
   async tensorflow(threads) {
-    const { engine: exact } = await openEngine('auto', threads);
+    const { engine: exact } = await openNumericEngine('auto', threads);
     return { engine: await openTensorflowEngine(exact), exact };
   },
   reference: async () => ({ engine: referenceEngine }),

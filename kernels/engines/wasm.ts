@@ -540,14 +540,14 @@ export interface WasmEngineOptions {
  * @throws         Error if the platform has no WebAssembly SIMD, or the module was not built.
  */
 export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
-  return createEngine(compileKernelModule(), options, {
+  return createWasmEngine(compileKernelModule(), options, {
     name: 'wasm',
     description: 'WebAssembly SIMD, float64, with the same results on every machine in every bit',
   });
 }
 
 /** Creates an engine from a compiled kernel module, with or without native kernels. */
-export function createEngine(
+export function createWasmEngine(
   module: WebAssembly.Module,
   {
     arena = createArena(),

@@ -83,7 +83,7 @@ export interface AccountRow {
   readonly penalty: number;
 }
 
-export function assertProgram(program: AccountProgram): void {
+export function assertAccountProgram(program: AccountProgram): void {
   const { n, k, loadings, specific, lotStart, lotSize } = program;
   assert(loadings.length === n * k, `loadings: ${loadings.length} values for ${n} x ${k}`);
   assert(specific.length === n, `specific: ${specific.length} values for ${n} securities`);

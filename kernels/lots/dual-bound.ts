@@ -35,7 +35,7 @@ export function computeDualBound(
 ): DualBound {
   const { n, k, loadings, target, specific, varianceLimit, taxWeight } = program;
   const rows = listRelaxedRows(program, side);
-  const prices = computePrices(rows, multipliers, taxWeight);
+  const prices = computeLotPrices(rows, multipliers, taxWeight);
   const theta = Number.isFinite(varianceLimit) && multipliers.variance > 0 ? multipliers.variance : 0;
   const averseness = program.aversion + theta;
   const { exposures } = multipliers;
@@ -69,7 +69,7 @@ export function computeDualBound(
  * Returns multipliers that satisfy the dual constraints: not negative, at most the penalty, and a sum of `taxWeight`
  * over the tax pieces.
  */
-export function computePrices(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
+export function computeLotPrices(rows: readonly RelaxedRow[], multipliers: Multipliers, taxWeight: number) {
   const toFinite = (x: number): number => (Number.isFinite(x) ? x : 0);
   const prices = Float64Array.from(rows, ({ penalty }, j) =>
     Math.min(penalty, Math.max(0, toFinite(multipliers.rows[j]!))),

@@ -1,6 +1,12 @@
 import { computeFactorExposures } from './account-program.js';
 import { createNewtonSystem } from './newton-system.js';
-import type { Multipliers, Relaxation, RelaxationSolution, SolutionOptions, StartingSolution } from './relaxation.js';
+import type {
+  Multipliers,
+  LotRelaxation,
+  RelaxationSolution,
+  SolutionOptions,
+  StartingSolution,
+} from './relaxation.js';
 
 /** Primal amounts and dual multipliers of an iterate, which form complementary pairs. */
 interface Iterate {
@@ -116,7 +122,7 @@ interface Bound {
 function widenBounds({
   program: { n, heldWeights, lower, upper },
   trades: { start, sign, size },
-}: Relaxation): Bound[] {
+}: LotRelaxation): Bound[] {
   const bounds: Bound[] = [];
   for (let i = 0; i < n; i++) {
     let [least, most] = [heldWeights[i]!, heldWeights[i]!];
@@ -185,7 +191,7 @@ const DISTANCE_NEAR = 1e-3;
 const PRICE_MIN = 1e-5;
 
 /** Returns a starting point without prior information about the solution. */
-function createFarPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
+function createFarPoint({ trades, rows, side, program }: LotRelaxation, penalties: Float64Array): StartingPoint {
   const startTrades = trades.size
     .map((size) => Math.min(size * 0.5, DISTANCE_FAR * size + 1e-6))
     .subarray(0, trades.count);
@@ -196,7 +202,7 @@ function createFarPoint({ trades, rows, side, program }: Relaxation, penalties: 
 
 /** Returns a starting point near the solution of a similar form. */
 function createNearPoint(
-  { trades, rows, program }: Relaxation,
+  { trades, rows, program }: LotRelaxation,
   penalties: Float64Array,
   { net, multipliers }: StartingSolution,
 ): StartingPoint {
@@ -230,7 +236,7 @@ export const HARD_PENALTY = 100;
 
 /** Iterate of the interior-point method, with the values that follow from it. */
 interface InteriorState extends Iterate {
-  readonly relaxation: Relaxation;
+  readonly relaxation: LotRelaxation;
   readonly hasVariance: boolean;
   readonly bounds: readonly Bound[];
   /** Weights, and their differences from the target, [n]. */
@@ -254,7 +260,7 @@ interface InteriorState extends Iterate {
 }
 
 /** Creates the first iterate, from the solution of a similar form if there is one. */
-function createInteriorState(relaxation: Relaxation, near: StartingSolution | null): InteriorState {
+function createInteriorState(relaxation: LotRelaxation, near: StartingSolution | null): InteriorState {
   const { program, trades, rows } = relaxation;
   const hasVariance = Number.isFinite(program.varianceLimit);
   const m = rows.length + (hasVariance ? 1 : 0);
@@ -291,7 +297,7 @@ function createInteriorState(relaxation: Relaxation, near: StartingSolution | nu
 }
 
 /** Returns the price of a unit of violation of a row. */
-const computePenalty = ({ rows }: Relaxation, j: number): number =>
+const computePenalty = ({ rows }: LotRelaxation, j: number): number =>
   j < rows.length && rows[j]!.tax === 1 ? Infinity : Math.min(rows[j]?.penalty ?? Infinity, HARD_PENALTY);
 
 function initialiseState(state: InteriorState, near: StartingSolution | null): void {
@@ -541,7 +547,7 @@ const VIOLATION_MAX = 1e-7;
  * @source Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.6; Mehrotra (1992).
  */
 export function solveRelaxation(
-  relaxation: Relaxation,
+  relaxation: LotRelaxation,
   { near = null, isEnough = () => false }: SolutionOptions = {},
 ): RelaxationSolution {
   const state = createInteriorState(relaxation, near);

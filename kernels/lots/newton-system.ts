@@ -1,5 +1,5 @@
 import { factorCholesky } from '../algebra/linear-systems.js';
-import type { Relaxation } from './relaxation.js';
+import type { LotRelaxation } from './relaxation.js';
 
 /** Solves L L' x = b in place. @param factor  L, [order x order] row-major */
 export function solveTriangles(factor: Float64Array, order: number, x: Float64Array): void {
@@ -89,7 +89,7 @@ const FUNCTIONAL_COUNT = 3;
 
 /** Matrices of a reduced Newton system. K, A, B and R are those of `NewtonSystem`. */
 interface ReducedMatrices {
-  readonly relaxation: Relaxation;
+  readonly relaxation: LotRelaxation;
   /** Number of rows, with that of the variance limit. */
   readonly m: number;
   /** Order of the reduced matrix: factors, then rows. */
@@ -119,7 +119,7 @@ interface ReducedMatrices {
   readonly matrix: Float64Array;
 }
 
-function createReducedMatrices(relaxation: Relaxation, hasVariance: boolean): ReducedMatrices {
+function createReducedMatrices(relaxation: LotRelaxation, hasVariance: boolean): ReducedMatrices {
   const { program, trades, rows } = relaxation;
   const { n, k, loadings } = program;
   const m = rows.length + (hasVariance ? 1 : 0);
@@ -288,7 +288,7 @@ export interface NewtonSystem {
  * gradient each factor contributes
  */
 export function createNewtonSystem(
-  relaxation: Relaxation,
+  relaxation: LotRelaxation,
   { hasVariance }: { readonly hasVariance: boolean },
 ): NewtonSystem {
   const matrices = createReducedMatrices(relaxation, hasVariance);

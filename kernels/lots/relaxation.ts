@@ -133,7 +133,7 @@ export interface RelaxedRow {
 }
 
 /** Convex form of an account on one side of the tax. */
-export interface Relaxation {
+export interface LotRelaxation {
   readonly program: AccountProgram;
   readonly side: TaxSide;
   readonly trades: RelaxedTrades;

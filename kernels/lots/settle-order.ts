@@ -1,6 +1,6 @@
 import { factorCholesky } from '../algebra/linear-systems.js';
 import { type AccountProgram, computeFactorExposures, type TaxSide } from './account-program.js';
-import { computeDualBound, computePrices, minimiseSecurity } from './dual-bound.js';
+import { computeDualBound, computeLotPrices, minimiseSecurity } from './dual-bound.js';
 import { HARD_PENALTY, solveRelaxation } from './interior-point.js';
 import { solveTriangles } from './newton-system.js';
 import {
@@ -9,7 +9,7 @@ import {
   type IntermediateSolution,
   listRelaxedRows,
   type Multipliers,
-  type Relaxation,
+  type LotRelaxation,
   type RelaxationSolution,
   type RelaxedRow,
   type RelaxedTrades,
@@ -20,7 +20,7 @@ import {
 import { roundTrades } from './round-trades.js';
 import {
   applyTrades,
-  type Candidate,
+  type TradeCandidate,
   computePricesAt,
   createCandidate,
   createTrades,
@@ -163,7 +163,7 @@ export interface PriceSystem {
 const FUNCTIONAL_COUNT = 3;
 
 function createPriceSystem(
-  { program: { n, k, loadings, specific, aversion }, trades, rows }: Relaxation,
+  { program: { n, k, loadings, specific, aversion }, trades, rows }: LotRelaxation,
   { partial }: SecurityResponses,
 ): PriceSystem {
   const { sign, short, long, cost } = trades;
@@ -238,7 +238,7 @@ function createPriceSystem(
  * Returns the distinct weight vectors of the rows, up to sign. Also returns each row as a combination of functionals
  * and weight vectors: [column, coefficient].
  */
-function listColumns(rows: Relaxation['rows'], n: number) {
+function listColumns(rows: LotRelaxation['rows'], n: number) {
   const distinctRows: Float64Array[] = [];
   const mixes = rows.map(({ weights, short, long, cost }) => {
     const mix: (readonly [number, number])[] = [];
@@ -304,7 +304,7 @@ const PRICE_MIN = 1e-7;
  * ed., sections 12.9 and 19.6
  */
 export function solveByPrices(
-  relaxation: Relaxation,
+  relaxation: LotRelaxation,
   { near = null, isEnough = () => false }: SolutionOptions = {},
 ): RelaxationSolution | undefined {
   const { aversion, varianceLimit } = relaxation.program;
@@ -329,7 +329,7 @@ export function solveByPrices(
   return state.answer('stalled', step);
 }
 
-function createState(relaxation: Relaxation, near: StartingSolution | null) {
+function createState(relaxation: LotRelaxation, near: StartingSolution | null) {
   const { program, trades, rows } = relaxation;
   const { n, k, loadings, target, aversion, taxWeight } = program;
   const m = rows.length;
@@ -451,7 +451,7 @@ function createState(relaxation: Relaxation, near: StartingSolution | null) {
  * its multiplier from the other bound.
  */
 function findLargestResidual(
-  { program: { k, aversion }, rows }: Relaxation,
+  { program: { k, aversion }, rows }: LotRelaxation,
   {
     exposures,
     prices,
@@ -491,7 +491,7 @@ function findLongestStep(step: Float64Array, y: Float64Array, penalties: Float64
 }
 
 function createStartingPrices(
-  { program, rows, side }: Relaxation,
+  { program, rows, side }: LotRelaxation,
   penalties: Float64Array,
   near: StartingSolution | null,
 ): Float64Array {
@@ -545,9 +545,9 @@ const TRADE_MIN = 1e-12;
 /** Solution of one side of the tax. */
 export interface SettledSide {
   /** Trades in any fraction. */
-  readonly candidate: Candidate;
+  readonly candidate: TradeCandidate;
   /** Rounds the trades to permitted trades. */
-  permit(): Candidate;
+  permit(): TradeCandidate;
   readonly bound: number;
   readonly multipliers: Multipliers;
   readonly steps: number;
@@ -604,7 +604,7 @@ export function settleOrder(
    * Returns the trades of the convex hulls, solved to their end, if they violate the limits less than the given trades.
    * Limits of weights are convex, so that the hulls have permitted trades whenever the account has some.
    */
-  function keepLimits(violating: Candidate & Solved): Candidate & Solved {
+  function keepLimits(violating: TradeCandidate & Solved): TradeCandidate & Solved {
     const { multipliers: at } = bestDual!;
     const trades = relaxTrades(program, computePricesAt(program, side, at), directions);
     const answer = solveRelaxation({ program, side, trades, rows });
@@ -649,7 +649,7 @@ export function settleOrder(
   }
 
   let bestDual: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
-  let bestCandidate: (Candidate & Solved) | undefined;
+  let bestCandidate: (TradeCandidate & Solved) | undefined;
   let suggestedTrades: Float64Array = new Float64Array(program.n);
   let solution: Solution = start === null ? solveHulls(null) : { ...start, isPartial: true };
   let previousGap = Infinity;
@@ -685,7 +685,7 @@ export function settleOrder(
   const { bound } = bestDual;
   const candidate = bestCandidate.figures.worst > VIOLATION_MAX ? keepLimits(bestCandidate) : bestCandidate;
 
-  function permit(): Candidate {
+  function permit(): TradeCandidate {
     const { unit, minimumTrade } = program;
     if (!unit.some((step) => step > 0) && !minimumTrade.some((least) => least > 0)) return candidate;
     const net = candidate.net.slice();
@@ -784,7 +784,7 @@ function findMargin(program: AccountProgram, terms: Terms): SettledTrades {
  */
 function settleTrades(program: AccountProgram, { net: from, multipliers, rows }: Terms): Float64Array {
   const { n, k, loadings, specific, target, heldWeights } = program;
-  const { rows: prices, short, long, cost } = computePrices(rows, multipliers, program.taxWeight);
+  const { rows: prices, short, long, cost } = computeLotPrices(rows, multipliers, program.taxWeight);
   const averseness = program.aversion + multipliers.variance;
   const slopes = new Float64Array(n);
   rows.forEach(({ weights }, j) => {

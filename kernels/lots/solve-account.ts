@@ -1,4 +1,4 @@
-import { type AccountProgram, assertProgram, type TaxSide } from './account-program.js';
+import { type AccountProgram, assertAccountProgram, type TaxSide } from './account-program.js';
 import {
   type Branch,
   type BranchCut,
@@ -34,7 +34,7 @@ import { settleOrder } from './settle-order.js';
 import {
   type AccountTrades,
   applyTrades,
-  type Candidate,
+  type TradeCandidate,
   chooseLots,
   computePricesAt,
   createCandidate,
@@ -57,9 +57,9 @@ const GAP_TOLERANCE = 1e-12;
 function searchBranches(
   program: AccountProgram,
   sideAt: number,
-  incumbent: Candidate,
+  incumbent: TradeCandidate,
   limit: number,
-): { readonly candidate: Candidate; readonly proof: BranchProof | undefined; readonly nodes: number } {
+): { readonly candidate: TradeCandidate; readonly proof: BranchProof | undefined; readonly nodes: number } {
   const side = program.sides[sideAt]!;
   let candidate = incumbent;
   let nodeCount = 0;
@@ -353,8 +353,8 @@ const TRADE_MIN = 1e-12;
  * 2nd ed., chapter 7
  */
 export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): AccountSolution {
-  assertProgram(program);
-  let best: Candidate | undefined;
+  assertAccountProgram(program);
+  let best: TradeCandidate | undefined;
   const openSides: OpenSide[] = [];
   const hasOrder = program.isOrdered.some((order) => order === 1);
   const certificates: SideCertificate[] = [];
@@ -407,8 +407,8 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
 
 /** Solved side of the tax whose trades are not yet rounded. */
 interface OpenSide {
-  readonly candidate: Candidate;
-  permit(): Candidate;
+  readonly candidate: TradeCandidate;
+  permit(): TradeCandidate;
   /** Index of its certificate. */
   readonly at: number;
 }
@@ -417,8 +417,8 @@ interface OpenSide {
  * Returns the best permitted trades of all sides. Sides are rounded in order of their unrounded objective, because
  * rounding rarely improves it.
  */
-function selectBest(sides: readonly OpenSide[]): { readonly answer: Candidate; readonly at: number } {
-  let bestSide: { readonly answer: Candidate; readonly at: number } | undefined;
+function selectBest(sides: readonly OpenSide[]): { readonly answer: TradeCandidate; readonly at: number } {
+  let bestSide: { readonly answer: TradeCandidate; readonly at: number } | undefined;
   for (const { candidate, permit, at } of sides.toSorted((a, b) => a.candidate.merit - b.candidate.merit)) {
     if (bestSide !== undefined && candidate.merit >= bestSide.answer.merit) continue;
     const answer = permit();
@@ -472,7 +472,7 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
   const directions = new Int8Array(program.n).fill(BOTH_DIRECTIONS);
   const topPrices = findTopPrices(side, program.taxWeight);
   let prices = topPrices;
-  let candidate: Candidate | undefined;
+  let candidate: TradeCandidate | undefined;
   let dual = { bound: -Infinity, multipliers: undefined as Multipliers | undefined };
   const isOffered = listOfferedLots(program, prices);
   let steps = 0;
@@ -566,7 +566,7 @@ function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: n
 function roundToCandidate(
   program: AccountProgram,
   relaxed: RelaxedSolution & { readonly prices: GainPrices; readonly bound: number },
-): Candidate {
+): TradeCandidate {
   const { trades, answer, suggested, prices, bound } = relaxed;
   const { n, unit, minimumTrade } = program;
   const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);

@@ -87,7 +87,7 @@ export const VIOLATION_MAX = 1e-7;
  * @cost n k + lots + rows n
  * @source Grinold & Kahn (2000), Active Portfolio Management, 2nd ed., chapter 3
  */
-export function computeFigures(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
+export function computeTradeFigures(program: AccountProgram, { bought, sold }: AccountTrades): TradeFigures {
   const { n, k, heldWeights, target, specific, lotStart, lotShort, lotLong, costRate, rows, sides } = program;
   const weights = new Float64Array(n);
   const activeWeights = new Float64Array(n);
@@ -152,14 +152,14 @@ export function createTrades(program: AccountProgram, net: Float64Array, prices:
 }
 
 /** Permitted trades with their figures. */
-export interface Candidate {
+export interface TradeCandidate {
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
   readonly merit: number;
 }
 
-export function createCandidate(program: AccountProgram, trades: AccountTrades): Candidate {
-  const figures = computeFigures(program, trades);
+export function createCandidate(program: AccountProgram, trades: AccountTrades): TradeCandidate {
+  const figures = computeTradeFigures(program, trades);
   return { trades, figures, merit: computeMerit(figures) };
 }
 
@@ -241,7 +241,7 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
     const sales = new Float64Array(program.lotSize.length);
     for (const { lots } of takenChoices) for (const [l, amount] of lots) sales[l] = amount;
     const trades = { bought: purchases, sold: sales };
-    const merit = computeMerit(computeFigures(program, trades));
+    const merit = computeMerit(computeTradeFigures(program, trades));
     if (bestChoice === undefined || merit < bestChoice.merit) bestChoice = { merit, trades };
   };
   visit(0, program.fixedShort, program.fixedLong);

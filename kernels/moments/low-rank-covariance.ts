@@ -8,7 +8,7 @@ import {
   type Distances,
   measureTargetDistances,
   type ShrinkageTarget,
-  type Target,
+  type CovarianceTarget,
 } from './shrinkage.js';
 
 /** Engine operations for products with a covariance that is never formed, and for its estimation. */
@@ -55,7 +55,7 @@ export interface LowRankCovariance {
   readonly assets: number;
   /** Weight on the shrinkage target. */
   readonly intensity: number;
-  readonly target: Target;
+  readonly target: CovarianceTarget;
   readonly scale: number;
   /** Variances of the sample covariance, [assets]. */
   readonly variances: Float64Array;
@@ -223,7 +223,7 @@ function computeDistancesByRows(
 function computeDistancesByGram(
   gram: Float64Array,
   panel: Float64Array,
-  target: Target,
+  target: CovarianceTarget,
   variances: Float64Array,
 ): Distances {
   const assets = target.addedVariances.length;

@@ -10,7 +10,7 @@ export type ShrinkageTarget = (typeof SHRINKAGE_TARGETS)[number];
  * correlation: common = rbar, s the volatilities, d_i = (1 - rbar) s_i^2. Scaled identity: common = 0, d_i = mean
  * variance.
  */
-export interface Target {
+export interface CovarianceTarget {
   readonly kind: ShrinkageTarget;
   readonly common: number;
   readonly scale: Float64Array;
@@ -78,7 +78,7 @@ export function createShrinkageTarget(
   covariance: Float64Array,
   assets: number,
   correlation: number,
-): Target {
+): CovarianceTarget {
   const volatilities = computeVolatilities(covariance, assets);
   return createTarget(
     target,
@@ -98,7 +98,7 @@ export function createShrinkageTarget(
  * @cost               Order assets.
  * @source             See `createShrinkageTarget`.
  */
-export function createTarget(target: ShrinkageTarget, variances: Float64Array, correlation: number): Target {
+export function createTarget(target: ShrinkageTarget, variances: Float64Array, correlation: number): CovarianceTarget {
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
   if (target === 'scaled_identity') {
     const mean = computePairwiseSum(variances) / variances.length;
@@ -129,14 +129,20 @@ export function createTarget(target: ShrinkageTarget, variances: Float64Array, c
  * @cost              One pass over the matrix.
  * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), eq. 2.
  */
-export function shrink(covariance: Float64Array, target: Target, intensity: number, scale: number): void {
+export function shrink(covariance: Float64Array, target: CovarianceTarget, intensity: number, scale: number): void {
   const assets = target.addedVariances.length;
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
   assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
   for (let i = 0; i < assets; i++) shrinkRow(covariance, i, target, intensity, scale);
 }
 
-function shrinkRow(covariance: Float64Array, i: number, target: Target, intensity: number, scale: number): void {
+function shrinkRow(
+  covariance: Float64Array,
+  i: number,
+  target: CovarianceTarget,
+  intensity: number,
+  scale: number,
+): void {
   const assets = target.addedVariances.length;
   const row = i * assets;
   const keep = 1 - intensity;
@@ -184,7 +190,7 @@ export interface Distances {
  * @cost              One pass over half the matrix.
  * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), appendix B.
  */
-export function measureTargetDistances(covariance: Float64Array, target: Target): Distances {
+export function measureTargetDistances(covariance: Float64Array, target: CovarianceTarget): Distances {
   const assets = target.addedVariances.length;
   assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
   let frobenius2 = 0;
@@ -228,7 +234,7 @@ export function measureTargetDistances(covariance: Float64Array, target: Target)
  */
 export function computeLedoitWolfIntensity(
   panel: Float64Array,
-  target: Target,
+  target: CovarianceTarget,
   distances: Distances,
   weights: { readonly rowFactors: Float64Array; readonly dispersion: number },
 ): number {

@@ -253,7 +253,7 @@ export function removeFixedVariables(program: Program): ReducedProgram | null {
  * @source  Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: bounds
  *          on the values of rows.
  */
-export function isRuledOut(program: Program): boolean {
+export function isProgramRuledOut(program: Program): boolean {
   const { n, lower, upper, rows, kinks } = program;
   for (let i = 0; i < n; i++) if (isBeyond(lower[i]!, upper[i]!, 1)) return true;
   for (let r = 0; r < rows.count; r++) if (!Number.isFinite(rows.penalty[r]!) && isOutOfReach(program, r)) return true;

@@ -6,7 +6,7 @@ import { runInteriorPoint } from './interior-point/interior-point.js';
 import { type InteriorRun, isFolded } from './interior-point/work.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
 import { followPath, isSteep, type PathLimits, type PathStart, startEmpty } from './path/follow-path.js';
-import { createElasticProgram, equilibrate, isRuledOut, removeFixedVariables } from './presolve.js';
+import { createElasticProgram, equilibrate, isProgramRuledOut, removeFixedVariables } from './presolve.js';
 import {
   type ActiveState,
   copyIterate,
@@ -236,7 +236,7 @@ function solveProgram(program: Program, tools: SolverTools, options: SolveOption
   assertProgram(program);
   const centreResult = solveAtCentre(program);
   if (centreResult !== undefined) return centreResult;
-  if (isRuledOut(program)) return createInfeasibleSolution(program);
+  if (isProgramRuledOut(program)) return createInfeasibleSolution(program);
   const pivotResult = solveByPivots(program, tools, options);
   if (pivotResult !== undefined) return pivotResult;
   const pathResult = options.follow === undefined ? undefined : solveByPath(program, tools, options.follow);

@@ -410,7 +410,7 @@ const getBytes = (values: Int32Array | Float64Array) =>
   new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
 
 /** First and last bytes of a Parquet file. */
-export const MAGIC = new TextEncoder().encode('PAR1');
+export const PARQUET_MAGIC = new TextEncoder().encode('PAR1');
 
 const PHYSICAL_TYPES = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
 const UNCOMPRESSED_CODEC = 0;
@@ -471,10 +471,10 @@ export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): 
     ...(metadata.length === 0 ? [] : [[5, { list: metadata.map(createMetadataEntry) }] as const]),
     [6, { text: 'divisor' }],
   ]);
-  const bytes = new Uint8Array(footer.length + 4 + MAGIC.length);
+  const bytes = new Uint8Array(footer.length + 4 + PARQUET_MAGIC.length);
   bytes.set(footer);
   new DataView(bytes.buffer).setUint32(footer.length, footer.length, true);
-  bytes.set(MAGIC, footer.length + 4);
+  bytes.set(PARQUET_MAGIC, footer.length + 4);
   return bytes;
 }
 

@@ -11,7 +11,7 @@ import { DATA_COMMANDS, ACTION_COMMANDS, OVERRIDE_COMMANDS } from './commands/ma
 import { SCHEDULE_COMMANDS, PUBLISH_COMMANDS, PUBLICATION_COMMANDS } from './commands/publication.js';
 import { RISK_COMMANDS } from './commands/risk-models.js';
 import { RUN_COMMANDS, OPTIMISATION_COMMANDS } from './commands/runs.js';
-import type { Completion, Completions } from './commands/completion.js';
+import type { WordCompletion, Completions } from './commands/completion.js';
 import { formatJobCommandHelp, type JobCommand, runJobCommand } from './commands/job-command.js';
 
 /** Command with its summary and its code. The code is loaded when the command runs. */
@@ -97,7 +97,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   'verify-bundle': {
     summary: 'Recompute the published closes of a bundle from its inputs.',
     help: async () => (await import('./commands/verify-bundle.js')).VERIFY_BUNDLE_HELP,
-    run: async (argv) => (await import('./commands/verify-bundle.js')).verifyBundle(argv),
+    run: async (argv) => (await import('./commands/verify-bundle.js')).verifyBundleFile(argv),
   },
   audit: {
     summary: 'Export or check the audit log; list the data warnings of a data store.',
@@ -117,7 +117,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   migrate: {
     summary: 'Create the tables of a database, or migrate them to this version.',
     help: async () => (await import('./commands/database.js')).MIGRATE_HELP,
-    run: async (argv, environment) => (await import('./commands/database.js')).migrate(argv, environment),
+    run: async (argv, environment) => (await import('./commands/database.js')).runDatabaseMigration(argv, environment),
   },
   nodes: {
     summary: 'List the processes that use a database.',
@@ -257,7 +257,7 @@ async function explain(failure: unknown): Promise<number> {
   if (failure instanceof StartRefusal) return printFailure(failure.exitStatus, failure.message);
   if (failure instanceof UsageError) return printFailure(EXIT_USAGE, failure.message);
   // The database or object store was unavailable during the start. The supervisor should try again.
-  const { isUnavailable } = await import('#domain/base/refusals.js');
+  const { isStoreUnavailable: isUnavailable } = await import('#domain/base/refusals.js');
   if (isUnavailable(failure)) return printFailure(EXIT_TEMPORARY, failure.message);
   return printFailure(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
@@ -277,7 +277,9 @@ async function listCompletions(): Promise<Completions> {
     audit: deriveCompletion(AUDIT_GRAMMAR, commonFlags),
   };
   const settingFlags = listSettingFlags();
-  const listCommandCompletion = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
+  const listCommandCompletion = async ([name, command]: [string, Command]): Promise<
+    readonly [string, WordCompletion]
+  > => {
     const request = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
     if (request !== undefined)
       return [name, deriveCompletion(request, [...commonFlags, ...(request.csv ? (['csv'] as const) : [])])];

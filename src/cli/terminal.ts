@@ -39,7 +39,7 @@ export function formatTable(rows: readonly (readonly (string | TerminalCell)[])[
 export const alignRight = (text: string): TerminalCell => ({ text, align: 'right' });
 
 /** Formats a fraction as a percentage with two decimals. */
-export function formatPercent(fraction: number | null): string {
+export function formatPercentCell(fraction: number | null): string {
   return fraction === null ? '-' : `${(fraction * 100).toFixed(2)}%`;
 }
 

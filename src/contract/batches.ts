@@ -5,7 +5,7 @@ import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/export-table.js';
 import { BATCH_TABLE_NAMES } from '#domain/outputs/exports.js';
 import { AccountBacktestRequest, BatchRequest } from '#domain/personal/account.js';
 import { createJobStatus } from './jobs.js';
-import { Finding } from './payloads.js';
+import { FindingPayload } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const defineMoney = (description: string) => z.number().meta({ description });
@@ -274,7 +274,7 @@ export const BatchAccount = z
       description:
         '`optimal`: the gap is at most 1e-8 of the value. `feasible`: the gap is larger. `infeasible`: see `conflicts`. `refused`: see `findings`.',
     }),
-    findings: z.array(Finding).meta({ description: 'Reasons why the account was refused.' }),
+    findings: z.array(FindingPayload).meta({ description: 'Reasons why the account was refused.' }),
     trades: z
       .array(BatchTrade)
       .optional()
@@ -351,7 +351,7 @@ export const BatchView = defineObject(() => ({
       z.strictObject({
         account_id: z.string().nullable().meta({ description: 'Id of the account; null if it has none.' }),
         position: z.int().meta({ description: 'Position in the request, from 0.' }),
-        findings: z.array(Finding).meta({ description: 'Reasons.' }),
+        findings: z.array(FindingPayload).meta({ description: 'Reasons.' }),
       }),
     )
     .meta({ description: 'The first 100 accounts that are invalid.' }),
@@ -368,7 +368,7 @@ export const BatchCollection = defineObject(() => ({
 })).meta({ id: 'BatchCollection' });
 export type BatchCollection = z.infer<typeof BatchCollection>;
 
-export const BatchAccounts = defineObject(() => ({
+export const BatchAccountsPayload = defineObject(() => ({
   batch_id: z.string().meta({ description: 'The batch.' }),
   count: count('Accounts of all blocks.'),
   block: count('Number of the block, from 0.'),
@@ -502,7 +502,7 @@ export const batchRoutes = defineRoutes({
     success: {
       status: 200,
       description: 'The block.',
-      schema: BatchAccounts,
+      schema: BatchAccountsPayload,
       media: FORMAT_NAMES.slice(1).map((format) => EXPORT_FORMATS[format].media),
     },
     errors: ['JOB_NOT_FOUND', 'JOB_RUNNING', 'DOCUMENT_UNREADABLE'],

@@ -6,7 +6,7 @@ import { EVENT_KINDS, type EventKind, REBALANCE_CAUSES } from '#domain/definitio
 import { purgeQuery, skippedFields } from './payloads.js';
 import { CALENDAR_MEDIA, defineRoutes } from './route.js';
 
-export const CalendarOption = defineObject(() => ({
+export const CalendarOptionPayload = defineObject(() => ({
   code: z
     .string()
     .meta({ description: 'MIC of the exchange, which is the value of `calendar` in requests.', example: 'XNYS' }),
@@ -31,7 +31,7 @@ export const CalendarOption = defineObject(() => ({
 })).meta({ id: 'CalendarOption' });
 
 export const CalendarList = defineObject(() => ({
-  calendars: z.array(CalendarOption).meta({ description: 'Every accepted code, sorted by code.' }),
+  calendars: z.array(CalendarOptionPayload).meta({ description: 'Every accepted code, sorted by code.' }),
   default: z
     .string()
     .meta({ description: 'Code that a form can preselect. A document must still contain a calendar.' }),

@@ -38,7 +38,7 @@ export const ClientCollection = defineObject(() => ({
 })).meta({ id: 'ClientCollection' });
 export type ClientCollection = z.infer<typeof ClientCollection>;
 
-export const Deliveries = defineObject(() => ({
+export const DeliveriesPayload = defineObject(() => ({
   deliveries: z.array(DeliveryRecord).meta({ description: 'Days, newest first.' }),
 })).meta({ id: 'Deliveries' });
 
@@ -124,7 +124,7 @@ export const clientRoutes = defineRoutes({
       before: IsoDate.optional().meta({ description: 'Only days before this day.' }),
       limit: z.int().min(1).max(RECORDS_LISTED_MAX).default(20).meta({ description: 'Maximum number of days.' }),
     })),
-    success: { status: 200, description: 'Days, newest first.', schema: Deliveries },
+    success: { status: 200, description: 'Days, newest first.', schema: DeliveriesPayload },
     errors: ['CLIENT_NOT_FOUND', 'SCHEDULE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
 });

@@ -6,7 +6,7 @@ import { LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
-import { runQuery } from './run.js';
+import { runParameter } from './run.js';
 
 const OutsideLevel = defineObject(() => ({
   date: IsoDate,
@@ -205,7 +205,7 @@ export const differenceRoutes = defineRoutes({
     description:
       'Each session with a difference is explained by one change of an event, a price, a review or a convention, after which the run agrees with the outside level within rounding. Changes that explain the sessions equally well are ties. Sessions without an explanation are listed.',
     params: defineObject(() => ({ index_id: Id })),
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     body: {
       schema: DifferencesRequest,
       example: {

@@ -50,16 +50,16 @@ export const auditRoutes = defineRoutes({
   },
 });
 
-export const Procedure = defineObject(() => ({
+export const ProcedurePayload = defineObject(() => ({
   ...ProcedureDocument.shape,
   procedure_id: z.string(),
   version: z.int().min(0).meta({ description: 'Newest version of the procedure.' }),
   updated_at: z.string(),
 })).meta({ id: 'Procedure' });
-export type Procedure = z.infer<typeof Procedure>;
+export type ProcedurePayload = z.infer<typeof ProcedurePayload>;
 
 export const ProcedureCollection = defineObject(() => ({
-  procedures: z.array(Procedure).meta({ description: 'Procedures by id.' }),
+  procedures: z.array(ProcedurePayload).meta({ description: 'Procedures by id.' }),
   ...skippedFields,
 })).meta({ id: 'ProcedureCollection' });
 
@@ -155,7 +155,9 @@ export const BenchmarkStatement = defineObject(() => ({
     .nullable()
     .meta({ description: 'Published closes; null if there are none.' }),
   errors: z.array(PublishedError).meta({ description: 'Register of errors, newest first; at most 50.' }),
-  procedures: z.array(Procedure).meta({ description: 'Procedures of the administrator that apply to the index.' }),
+  procedures: z
+    .array(ProcedurePayload)
+    .meta({ description: 'Procedures of the administrator that apply to the index.' }),
 })).meta({ id: 'BenchmarkStatement' });
 export type BenchmarkStatement = z.infer<typeof BenchmarkStatement>;
 
@@ -277,7 +279,7 @@ export const governanceRoutes = defineRoutes({
     withoutMarket: true,
     summary: 'Returns one procedure.',
     params,
-    success: { status: 200, description: 'The procedure.', schema: Procedure },
+    success: { status: 200, description: 'The procedure.', schema: ProcedurePayload },
     errors: ['PROCEDURE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   putProcedure: {
@@ -300,7 +302,7 @@ export const governanceRoutes = defineRoutes({
         indices: ['LARGE-100'],
       },
     },
-    success: { status: 200, description: 'The procedure as stored.', schema: Procedure },
+    success: { status: 200, description: 'The procedure as stored.', schema: ProcedurePayload },
     errors: ['PRECONDITION_FAILED'],
   },
   deleteProcedure: {

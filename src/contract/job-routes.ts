@@ -10,7 +10,7 @@ import {
   JobKindState,
   JobRetries,
   JobRetryRequest,
-  JobStatus,
+  JobStatusPayload,
 } from './jobs.js';
 import { OptimisationJobStatus } from './optimise.js';
 import { RenderJobStatus } from './reports.js';
@@ -35,7 +35,7 @@ const AnyJobStatus = z.union([
   RenderJobStatus,
   RiskModelJobStatus,
   SyncJobStatus,
-  JobStatus,
+  JobStatusPayload,
 ]);
 
 export const jobRoutes = defineRoutes({

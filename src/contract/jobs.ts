@@ -3,7 +3,7 @@ import { defineObject } from '#domain/base/schema.js';
 import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
 import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { ErrorDetail, skippedFields } from './payloads.js';
+import { ErrorDetailPayload, skippedFields } from './payloads.js';
 
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'lost', 'released'] as const;
@@ -17,7 +17,7 @@ export const jobIdSchema = z
   )
   .meta({ description: '{kind}:{id}, for example backtest:LARGE-100.', example: 'backtest:LARGE-100' });
 
-export const JobCallback = defineObject(() => ({
+export const JobCallbackPayload = defineObject(() => ({
   delivery_id: z.string().meta({ description: 'Header webhook-id of the message, the same in every attempt.' }),
   url: z.string().meta({ description: 'Address of the receiver.' }),
   state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({
@@ -62,7 +62,7 @@ const fields = {
     description: 'Completed fraction: 0 while pending, exactly 1 after success. It never decreases during an attempt.',
   }),
   message: z.string().meta({ description: 'Current step.' }),
-  error: ErrorDetail.nullable().meta({ description: 'Error of the job; only if it failed.' }),
+  error: ErrorDetailPayload.nullable().meta({ description: 'Error of the job; only if it failed.' }),
   created_at: z.string().meta({ description: 'Time of the submission, ISO-8601 UTC with offset.' }),
   started_at: z.string().nullable().meta({ description: 'Start of the current attempt.' }),
   finished_at: z.string().nullable(),
@@ -78,7 +78,7 @@ const fields = {
       'X-Request-Id of the submission, which log lines of the job contain. Null if the service submitted the job.',
   }),
   trace_id: z.string().nullable().meta({ description: 'Trace of the submission, from its header traceparent.' }),
-  callbacks: z.array(JobCallback).meta({ description: 'Addresses that are notified when the job ends.' }),
+  callbacks: z.array(JobCallbackPayload).meta({ description: 'Addresses that are notified when the job ends.' }),
 };
 
 /** Returns the status schema of a kind of job, including its result. */
@@ -94,14 +94,14 @@ export function createJobStatus<R extends z.ZodType>(id: string, kind: JobKindNa
     .meta({ id });
 }
 
-export const JobStatus = defineObject(() => ({
+export const JobStatusPayload = defineObject(() => ({
   ...fields,
   result: z.unknown().meta({ description: 'Result of the job; only if it succeeded. Its schema depends on the kind.' }),
 })).meta({ id: 'JobStatus', description: 'A job of any kind.' });
-export type JobStatus = z.infer<typeof JobStatus>;
+export type JobStatusPayload = z.infer<typeof JobStatusPayload>;
 
 export const JobCollection = defineObject(() => ({
-  jobs: z.array(JobStatus).meta({ description: 'Jobs, newest first. `result` of every job is null.' }),
+  jobs: z.array(JobStatusPayload).meta({ description: 'Jobs, newest first. `result` of every job is null.' }),
   ...skippedFields,
 })).meta({ id: 'JobCollection' });
 export type JobCollection = z.infer<typeof JobCollection>;

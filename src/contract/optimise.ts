@@ -12,22 +12,22 @@ import { CostsSpec, optimisationFields, ScenarioViews, UncertaintySpec } from '#
 import { FRONTIER_RISKS } from '#domain/optimisation/frontier-terms.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-models.js';
 import { SavedIndex } from './indices/definitions.js';
-import { ExceededLimit, PooledScenarios, PreviewResponse, WeightFigures } from './indices/previews.js';
+import { ExceededLimit, PooledScenariosPayload, PreviewResponse, WeightFiguresPayload } from './indices/previews.js';
 import { createJobStatus } from './jobs.js';
 import {
   compositionErrors,
-  Finding,
+  FindingPayload,
   listingQuery,
   purgeQuery,
   skippedFields,
-  TypeSpec,
+  TypeSpecPayload,
   ValidationReport,
 } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 export const SavedConstraintSet = defineObject(() => ({
   constraint_set: ConstraintSet,
-  findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings that did not prevent the save.' }),
 })).meta({ id: 'SavedConstraintSet' });
 
 export const ConstraintSetCollection = defineObject(() => ({
@@ -36,7 +36,7 @@ export const ConstraintSetCollection = defineObject(() => ({
 })).meta({ id: 'ConstraintSetCollection' });
 export type ConstraintSetCollection = z.infer<typeof ConstraintSetCollection>;
 
-export const WeightRow = defineObject(() => ({
+export const WeightRowPayload = defineObject(() => ({
   identifier: z.string(),
   weight: z.number().meta({ description: 'Optimised weight.' }),
   index_weight: z.number().meta({ description: 'Weight in the target index.' }),
@@ -284,14 +284,16 @@ export const OptimisationRunResult = defineObject(() => ({
   worst_case: WorstCase.nullable().optional().meta({
     description: 'Figures for `uncertainty`; otherwise null, absent in runs of earlier versions.',
   }),
-  before: WeightFigures.optional().meta({
+  before: WeightFiguresPayload.optional().meta({
     description: 'Figures of the index weights. Absent in runs of earlier versions.',
   }),
   tracking_error: z.number(),
   turnover: z.number().meta({ description: 'One-way turnover against the index weights.' }),
   active_sum: z.number().meta({ description: 'Sum of the active weights; zero if the portfolio is fully invested.' }),
   solver_message: z.string(),
-  weights: z.array(WeightRow).meta({ description: 'Every security, beginning with the largest active position.' }),
+  weights: z
+    .array(WeightRowPayload)
+    .meta({ description: 'Every security, beginning with the largest active position.' }),
   binding: z.array(z.record(z.string(), z.string()).nullable()).meta({
     description: 'Binding constraints: id, index, type, label, side, unit and shadow_price as text.',
   }),
@@ -314,11 +316,11 @@ export const OptimisationRunResult = defineObject(() => ({
       'At most 10 securities that are excluded only by their lower bound of 0, beginning with the security that is closest to a positive weight.',
   }),
   frontier: FrontierPayload.nullable(),
-  scenario_views: PooledScenarios.nullable().optional().meta({
+  scenario_views: PooledScenariosPayload.nullable().optional().meta({
     description:
       'Probabilities of the scenarios for `scenario_views`; otherwise null, absent in runs of earlier versions.',
   }),
-  findings: z.array(Finding),
+  findings: z.array(FindingPayload),
 })).meta({ id: 'OptimisationRunResult' });
 export type OptimisationRunResult = z.infer<typeof OptimisationRunResult>;
 
@@ -326,7 +328,7 @@ export const ConstraintTypes = defineObject(() => ({
   types: z
     .record(z.string(), z.array(z.string()))
     .meta({ description: 'Parameter names of each constraint class, in form order.' }),
-  specs: z.array(TypeSpec).meta({ description: 'Constraint classes with all details.' }),
+  specs: z.array(TypeSpecPayload).meta({ description: 'Constraint classes with all details.' }),
 })).meta({ id: 'ConstraintTypes' });
 export type ConstraintTypes = z.infer<typeof ConstraintTypes>;
 
@@ -401,7 +403,7 @@ const getOptimisationFields = callOnce(() => ({
 }));
 
 const ObjectiveTypeSpec = defineObject(() => ({
-  ...TypeSpec.shape,
+  ...TypeSpecPayload.shape,
   measure: defineObject(() => ({
     name: z.string().meta({ description: 'Term for the figure in the sentences of a run.' }),
     form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
@@ -417,7 +419,7 @@ const ObjectiveTypeSpec = defineObject(() => ({
 
 export const ObjectiveTypes = defineObject(() => ({
   objectives: z.array(ObjectiveTypeSpec).meta({ description: 'Objectives of an optimisation.' }),
-  expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
+  expected_returns: z.array(TypeSpecPayload).meta({ description: 'Models of expected returns.' }),
 })).meta({ id: 'ObjectiveTypes' });
 export type ObjectiveTypes = z.infer<typeof ObjectiveTypes>;
 

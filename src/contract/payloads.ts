@@ -29,7 +29,7 @@ export const TableFrame = defineObject(() => ({
 });
 export type TableFrame = z.infer<typeof TableFrame>;
 
-export const Finding = defineObject(() => ({
+export const FindingPayload = defineObject(() => ({
   severity: z.enum(['error', 'warning', 'info']),
   code: z.enum(FINDING_CODES),
   message: z.string(),
@@ -53,7 +53,7 @@ export const Finding = defineObject(() => ({
     }),
 })).meta({ id: 'Finding', description: 'Result of a check, with its position in the request or in the data.' });
 
-export const ValidationReport = defineObject(() => ({ valid: z.boolean(), findings: z.array(Finding) })).meta({
+export const ValidationReport = defineObject(() => ({ valid: z.boolean(), findings: z.array(FindingPayload) })).meta({
   id: 'ValidationReport',
 });
 
@@ -66,13 +66,13 @@ export const SkippedCauses = defineObject(() => ({
 /** Members of every listing, in addition to its documents. */
 export const skippedFields = { skipped: z.int().min(0), skipped_causes: SkippedCauses };
 
-export const ErrorDetail = defineObject(() => ({
+export const ErrorDetailPayload = defineObject(() => ({
   code: z.enum(Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]]),
   message: z.string(),
   detail: z.record(z.string(), z.unknown()).nullable(),
 })).meta({ id: 'ErrorDetail' });
 
-export const ErrorEnvelope = defineObject(() => ({ error: ErrorDetail })).meta({ id: 'ErrorEnvelope' });
+export const ErrorEnvelope = defineObject(() => ({ error: ErrorDetailPayload })).meta({ id: 'ErrorEnvelope' });
 
 /** Errors of routes that must compute an index from its definition before they respond. */
 export const compositionErrors = [
@@ -119,7 +119,7 @@ const MemberSpec = defineObject(() => ({
     }),
 })).meta({ id: 'MemberSpec' });
 
-export const ParameterSpec = defineObject(() => ({
+export const ParameterSpecPayload = defineObject(() => ({
   ...MemberSpec.shape,
   fields: z
     .array(MemberSpec)
@@ -127,12 +127,12 @@ export const ParameterSpec = defineObject(() => ({
     .meta({ description: 'Members of an object, or of each entry of a list of objects; null for other values.' }),
 })).meta({ id: 'ParameterSpec' });
 
-export const TypeSpec = defineObject(() => ({
+export const TypeSpecPayload = defineObject(() => ({
   type: z.string(),
   label: z.string(),
   category: z.enum(['selection', 'weighting', 'constraint', 'objective', 'expected_returns']),
   help: z.string().nullable(),
-  parameters: z.array(ParameterSpec),
+  parameters: z.array(ParameterSpecPayload),
   unit: z.enum(['fraction', 'count', 'value']).nullable(),
   kind: z.enum(['eq', 'ineq']).nullable(),
   convex: z.boolean().nullable(),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { PluginDocument, PluginInput, PluginMember, PluginParameter, PluginValue } from '#domain/definition/plugins.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { Finding, listingQuery, purgeQuery, skippedFields } from './payloads.js';
+import { FindingPayload, listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const { kind, source } = PluginDocument.shape;
@@ -85,7 +85,7 @@ export const PluginPreview = defineObject(() => ({
       }),
     )
     .meta({ description: 'Securities with a value, beginning with the largest value.' }),
-  findings: z.array(Finding),
+  findings: z.array(FindingPayload),
 })).meta({ id: 'PluginPreview', description: 'Values of a plug-in, for an editor.' });
 export type PluginPreview = z.output<typeof PluginPreview>;
 

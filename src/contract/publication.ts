@@ -3,13 +3,13 @@ import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { ErrorPolicy, PublicationEntry, PublicKey, PublishedError } from '#domain/definition/publication.js';
 import { BUNDLE_MEDIA, defineRoutes, LOG_MEDIA } from './route.js';
 import { skippedFields } from './payloads.js';
-import { RunKey, runQuery, StaleState } from './run.js';
+import { RunKey, runParameter, StaleStatePayload } from './run.js';
 
 /** Maximum length of the reason for a restatement: about one paragraph, in characters. */
 const REASON_LENGTH_MAX = 2000;
 
 export const PublishRequest = defineObject(() => ({
-  ...runQuery,
+  ...runParameter,
   through: IsoDate.optional().meta({
     description:
       'Last date to publish. Default: the last date of the run. The request is refused if the run lacks a session on or before this date.',
@@ -40,7 +40,7 @@ export const Publication = defineObject(() => ({
     id: 'DecidedError',
     description: 'Difference from published closes, with the decision; null if there is none.',
   }),
-  stale: StaleState.nullable().meta({
+  stale: StaleStatePayload.nullable().meta({
     description: 'Differences between the run and a new run of the same request; null if the run is current.',
   }),
 })).meta({ id: 'Publication' });

@@ -10,7 +10,7 @@ export const TextToVerify = defineObject(() => ({
 })).meta({ id: 'TextToVerify' });
 export type TextToVerify = z.infer<typeof TextToVerify>;
 
-export const VerifiedNumber = defineObject(() => ({
+export const VerifiedNumberPayload = defineObject(() => ({
   start: z.int().min(0).meta({ description: 'Position of sign and digits in the text, in UTF-16 units.' }),
   end: z.int().min(0).meta({ description: 'Position after the last digit.' }),
   text: z.string().meta({ description: 'Sign and digits as written.' }),
@@ -34,8 +34,8 @@ export const VerifiedNumber = defineObject(() => ({
   }),
 })).meta({ id: 'VerifiedNumber' });
 
-export const VerifiedText = defineObject(() => ({
-  numbers: z.array(VerifiedNumber).readonly().meta({ description: 'Numbers in the order of the text.' }),
+export const VerifiedTextPayload = defineObject(() => ({
+  numbers: z.array(VerifiedNumberPayload).readonly().meta({ description: 'Numbers in the order of the text.' }),
   proven: z.int().min(0).meta({ description: 'Count of the numbers that their sources prove.' }),
   different: z.int().min(0).meta({ description: 'Count of the numbers that differ from their sources.' }),
   unsourced: z.int().min(0).meta({ description: 'Count of the numbers without a source.' }),
@@ -60,7 +60,7 @@ export const receiptRoutes = defineRoutes({
       bytesMax: BODY_BYTES_MAX,
       example: { text: 'The index rose by 18.4 %.' },
     },
-    success: { status: 200, description: 'The numbers and their status.', schema: VerifiedText },
+    success: { status: 200, description: 'The numbers and their status.', schema: VerifiedTextPayload },
     errors: [],
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject, Id } from '#domain/base/schema.js';
 import { createBuiltInTemplate, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
-import { Finding, listingQuery, purgeQuery, skippedFields } from './payloads.js';
+import { FindingPayload, listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
 import { RunKey } from './run.js';
@@ -74,7 +74,7 @@ export type RenderCollection = z.infer<typeof RenderCollection>;
 export const SavedReportTemplate = defineObject(() => ({
   ...ReportTemplateDocument.shape,
   findings: z
-    .array(Finding)
+    .array(FindingPayload)
     .optional()
     .meta({ description: 'Warnings that did not prevent the save. Absent if there are none.' }),
 })).meta({ id: 'SavedReportTemplate' });

@@ -12,7 +12,7 @@ import {
 } from '#domain/risk/risk-models.js';
 import { PORTFOLIO_FAMILIES } from '#domain/risk/validation.js';
 import { createJobStatus } from './jobs.js';
-import { Finding, listingQuery, skippedFields, TableFrame } from './payloads.js';
+import { FindingPayload, listingQuery, skippedFields, TableFrame } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 export const RiskModelImportResult = defineObject(() => ({
@@ -21,7 +21,7 @@ export const RiskModelImportResult = defineObject(() => ({
   factors: z.array(z.string()).meta({ description: 'Factors in the order of the model; empty for covariances.' }),
   imported: ImportedModelPayload.meta({ description: 'Settings and dates of the model.' }),
   content_hash: z.string().meta({ description: 'SHA-256 of securities, dates and matrices.' }),
-  findings: z.array(Finding).meta({ description: 'Warnings, which do not block an import.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings, which do not block an import.' }),
 })).meta({ id: 'RiskModelImportResult' });
 export type RiskModelImportResult = z.infer<typeof RiskModelImportResult>;
 
@@ -182,7 +182,7 @@ export const RiskModelView = defineObject(() => ({
   end: z.string().nullable().meta({ description: 'Bound of the window in the request.' }),
   excluded: z.record(z.string(), z.string()).meta({ description: 'Excluded securities, with the reason.' }),
   findings: z
-    .array(Finding)
+    .array(FindingPayload)
     .meta({ description: 'Unused settings of the request (`NO_EFFECT`), and warnings of an import.' }),
   store_id: storeOfModel,
   observed_start: z.string().meta({ description: 'First date of the returns used, or of an imported model.' }),

@@ -40,7 +40,7 @@ export const BacktestRequest = defineObject(() => ({
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;
 
 /** Reasons why a stored run is stale: how it differs from a new run of the same request. */
-export const StaleState = defineObject(() => ({
+export const StaleStatePayload = defineObject(() => ({
   definition: z
     .boolean()
     .meta({ description: 'True if the index, or a document that it uses, has changed since the run.' }),
@@ -66,7 +66,7 @@ export const runState = {
   store_id: z.string().nullable().meta({
     description: 'Data store on which the run was computed; null for runs that were stored without it.',
   }),
-  stale: StaleState.nullable().meta({
+  stale: StaleStatePayload.nullable().meta({
     description: 'Causes why the run is stale; null if the stored run equals a new run of the request.',
   }),
 };
@@ -86,7 +86,7 @@ export const RunOf = z
   });
 
 /** Query parameter that selects the run of a view. */
-export const runQuery = {
+export const runParameter = {
   run_id: RunKey.optional().meta({
     description: 'Id of a stored run. Default: the newest run.',
   }),

@@ -5,13 +5,13 @@ import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/definition/runs.js';
 import { EXPORT_FORMATS, type ExportTable } from '#domain/outputs/export-table.js';
 import { EXPORT_NAMES, EXPORTS } from '#domain/outputs/exports.js';
-import { BacktestMetrics } from './analytics/record.js';
+import { BacktestMetricsPayload } from './analytics/record.js';
 import { createJobStatus } from './jobs.js';
-import { ErrorDetail, skippedFields } from './payloads.js';
+import { ErrorDetailPayload, skippedFields } from './payloads.js';
 import { defineRoutes, FILE_MEDIA } from './route.js';
-import { RunKey, runQuery, runState } from './run.js';
-import { AppendedBars, DataCell, rowCounts } from './stores.js';
-import { DocumentChange } from './versions.js';
+import { RunKey, runParameter, runState } from './run.js';
+import { AppendedBarsPayload, DataCell, rowCounts } from './stores.js';
+import { DocumentChangePayload } from './versions.js';
 
 export const RunDifferenceRequest = defineObject(() => ({
   from: RunKey.meta({ description: 'Id of the earlier run.' }),
@@ -37,10 +37,10 @@ export const RunsDifference = defineObject(() => ({
       description:
         'Common date with the largest relative difference. Null if there is none, for example if only days were appended.',
     }),
-  definition: z.array(DocumentChange).meta({
+  definition: z.array(DocumentChangePayload).meta({
     description: 'Changes of the index or strategy. Changes of documents that it uses are under `/documents/{id}`.',
   }),
-  request: z.array(DocumentChange).meta({ description: 'Changes of the request, with its defaults.' }),
+  request: z.array(DocumentChangePayload).meta({ description: 'Changes of the request, with its defaults.' }),
   data: z.strictObject({
     cells: z.int().nullable().meta({
       description:
@@ -50,7 +50,7 @@ export const RunsDifference = defineObject(() => ({
     rows: z.strictObject(rowCounts).nullable().meta({
       description: 'Number of rows that differ or that only one of the two versions contains; null if `cells` is null.',
     }),
-    appended: AppendedBars,
+    appended: AppendedBarsPayload,
     stores: z
       .strictObject({
         from: z.string().nullable().meta({ description: 'Data store of the earlier run.' }),
@@ -116,9 +116,9 @@ export const runDifferenceRoutes = defineRoutes({
 });
 
 /** Figures of a whole run. */
-export type RunMetrics = z.infer<typeof BacktestMetrics>;
+export type RunMetrics = z.infer<typeof BacktestMetricsPayload>;
 
-export const StoredRun = defineObject(() => ({
+export const StoredRunPayload = defineObject(() => ({
   run_id: RunKey.meta({ description: 'Id of the run, accepted by every view of a run.' }),
   run_at: z.string().nullable(),
   run_hash: z.string().meta({ description: 'SHA-256 of all inputs of the run.' }),
@@ -133,12 +133,14 @@ export const StoredRun = defineObject(() => ({
   store_content_hash: z.string(),
   engine_version: z.string(),
   request: z.unknown().meta({ description: 'The request, with its defaults.' }),
-  metrics: BacktestMetrics.nullable().meta({ description: 'Figures of the run; null if its files cannot be read.' }),
+  metrics: BacktestMetricsPayload.nullable().meta({
+    description: 'Figures of the run; null if its files cannot be read.',
+  }),
   published: z.boolean().meta({ description: 'True if closes of the run were published. Such a run is always kept.' }),
 })).meta({ id: 'StoredRun' });
 
 export const StoredRuns = defineObject(() => ({
-  runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
+  runs: z.array(StoredRunPayload).meta({ description: 'Newest first.' }),
   total: z.int().min(0).meta({ description: 'Total number of stored runs, including runs that are not listed.' }),
   has_published: z.boolean().optional().meta({
     description: 'True if closes of the index were ever published, including closes of runs that are no longer stored.',
@@ -198,7 +200,7 @@ export const exportRoutes = defineRoutes({
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
     })),
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       as_known_on: AsKnownOnText,
       start: IsoDate.optional().meta({ description: 'First date. Default: the first date of the run.' }),
       end: IsoDate.optional().meta({ description: 'Last date. Default: the last date of the run.' }),
@@ -238,7 +240,7 @@ export const exportRoutes = defineRoutes({
 
 const ShownValue = z.union([z.number(), z.string()]).nullable();
 
-export const RunDifference = defineObject(() => ({
+export const RunDifferenceRow = defineObject(() => ({
   part: z.string().meta({
     description:
       'Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview.',
@@ -255,7 +257,7 @@ export const RunDifference = defineObject(() => ({
 export const ReplayView = defineObject(() => ({
   index_id: z.string(),
   equal: z.boolean().meta({ description: 'True if all stored data of the run was reproduced bit for bit.' }),
-  first_difference: RunDifference.nullable().meta({
+  first_difference: RunDifferenceRow.nullable().meta({
     description: 'First difference; null if the results are equal.',
   }),
   inputs_equal: z.boolean().meta({ description: 'True if both runs have the same run_hash.' }),
@@ -284,7 +286,7 @@ export const replayRoutes = defineRoutes({
     description:
       'Definition and request are those of the stored run, even if the definition has changed. The data are those of the served store. Nothing is replaced.',
     params: defineObject(() => ({ index_id: Id })),
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     body: { schema: z.strictObject({}), optional: true, example: {} },
     success: { status: 202, description: 'The job; see Location.', schema: ReplayJobStatus },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE', 'JOB_RUNNING'],
@@ -326,7 +328,7 @@ export const RerunRow = defineObject(() => ({
     description:
       'Reason why the stale run was not extended; null if it was extended, or if the index was not run again.',
   }),
-  error: ErrorDetail.nullable().meta({
+  error: ErrorDetailPayload.nullable().meta({
     description: 'Error of the backtest; only if it was refused.',
   }),
 })).meta({ id: 'RerunRow' });

@@ -10,7 +10,7 @@ import {
   STEP_TYPES,
 } from '#domain/outputs/daily-plans.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { Deliveries } from './clients.js';
+import { DeliveriesPayload } from './clients.js';
 import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineRoutes } from './route.js';
 
@@ -237,7 +237,7 @@ export const scheduleRoutes = defineRoutes({
     withoutMarket: true,
     summary: 'Lists the files of the day by client and target, with the log of attempts.',
     params: dayParams,
-    success: { status: 200, description: 'Clients by id.', schema: Deliveries },
+    success: { status: 200, description: 'Clients by id.', schema: DeliveriesPayload },
     errors: ['SCHEDULE_NOT_FOUND', 'DAY_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   runScheduleDay: {

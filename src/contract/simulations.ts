@@ -4,9 +4,9 @@ import { SIMULATION_METHODS, SimulationRequest } from '#domain/analytics/simulat
 import { TableFrame } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
-import { runQuery } from './run.js';
+import { runParameter } from './run.js';
 
-export const Distribution = defineObject(() => ({
+export const DistributionPayload = defineObject(() => ({
   mean: z.number(),
   deviation: z.number().meta({ description: 'Standard deviation over the paths, ddof 1.' }),
   minimum: z.number(),
@@ -35,9 +35,9 @@ export const SimulationView = defineObject(() => ({
     description:
       'Levels by date and percentile, 100 at the start, with an error of at most 0.6% of a standard deviation.',
   }),
-  total_return: Distribution,
-  max_drawdown: Distribution.meta({ description: 'Largest drawdown, at most 0.' }),
-  time_under_water: Distribution.meta({
+  total_return: DistributionPayload,
+  max_drawdown: DistributionPayload.meta({ description: 'Largest drawdown, at most 0.' }),
+  time_under_water: DistributionPayload.meta({
     description: 'Number of sessions of the longest period below a previous high.',
   }),
   shortfall: z.strictObject({
@@ -65,7 +65,7 @@ export const simulationRoutes = defineRoutes({
     description:
       'The result has percentiles by date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',
     params: defineObject(() => ({ index_id: Id })),
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     body: { schema: SimulationRequest, optional: true, example: { horizon: 252, paths: 100_000, level: 0.9 } },
     success: { status: 202, description: 'The job; see Location.', schema: SimulationJobStatus },
     errors: [

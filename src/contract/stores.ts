@@ -3,7 +3,7 @@ import { FINDING_CODES } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { AssetIdentifier, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import {
-  Adjustment,
+  AdjustmentSpec,
   DATA_SOURCES,
   DATASET_KINDS,
   DeclaredCurrency,
@@ -15,12 +15,12 @@ import {
   PriceOverride,
   TABLE_FORMATS,
   TABLE_KINDS,
-  TableNames,
+  TableNamesSpec,
 } from '#domain/definition/datasets.js';
 import { DerivedActions, Mapping, MappingChange } from '#domain/definition/mapping.js';
 import { DATA_WARNING_KINDS } from '#domain/market/market-data.js';
 import { createJobStatus } from './jobs.js';
-import { ErrorDetail, Finding, listingQuery, purgeQuery, skippedFields, TableFrame } from './payloads.js';
+import { ErrorDetailPayload, FindingPayload, listingQuery, purgeQuery, skippedFields, TableFrame } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 const Name = z.string().min(1).max(200);
@@ -44,7 +44,7 @@ export const DataStore = defineObject(() => ({
   location: z.string().nullable().meta({ description: 'Folder, or database URL with the password replaced by ***.' }),
   source: z.string().nullable().meta({ description: 'Source of a refresh.' }),
   refreshable: z.boolean().meta({ description: 'False if a refresh is refused with NOTHING_TO_REFRESH.' }),
-  adjustment: Adjustment,
+  adjustment: AdjustmentSpec,
   currency: DeclaredCurrency,
   mapping: Mapping.nullable().meta({
     description: 'Mapping of the market; null if the tables need no mapping.',
@@ -80,7 +80,7 @@ export const DataStore = defineObject(() => ({
     .optional()
     .meta({ description: 'Every file of the last load with its SHA-256. Omitted in lists.' }),
   findings: z
-    .array(Finding)
+    .array(FindingPayload)
     .optional()
     .meta({ description: 'Data warnings of the last load, at most 201. Omitted in lists.' }),
   taken_at_start: z
@@ -91,7 +91,7 @@ export const DataStore = defineObject(() => ({
         .min(0)
         .meta({ description: 'Number of bars; 0 if the previous data is lost and the history has changed.' }),
       identifiers_added: z.int().min(0),
-      findings: z.array(Finding).meta({
+      findings: z.array(FindingPayload).meta({
         description:
           'HISTORY_CHANGED, SPLIT_RESTATED, LATE_BARS or DATES_ADDED, and the data warnings of these changes.',
       }),
@@ -101,7 +101,7 @@ export const DataStore = defineObject(() => ({
       description:
         'Changes of the source that were accepted at a start. The next refresh reports them; afterwards null.',
     }),
-  error: ErrorDetail.nullable().meta({ description: 'Reason for the status error.' }),
+  error: ErrorDetailPayload.nullable().meta({ description: 'Reason for the status error.' }),
 })).meta({ id: 'DataStore' });
 export type DataStore = z.infer<typeof DataStore>;
 
@@ -122,10 +122,10 @@ export const DataStoreCreate = defineObject(() => ({
     description:
       'Absolute path of a folder, or a connection URL: sqlite:///path, duckdb:///path, postgresql://user:password@host:port/database. The operator must allow the location.',
   }),
-  tables: TableNames.default({}).meta({
+  tables: TableNamesSpec.default({}).meta({
     description: 'File or table of a dataset, if its name differs from the name of the dataset.',
   }),
-  adjustment: Adjustment.default('none'),
+  adjustment: AdjustmentSpec.default('none'),
   currency: DeclaredCurrency.default(null),
   mapping: Mapping.nullable().default(null).meta({
     description: 'Mapping of the market, if its tables have another format. POST /data/inspect proposes a mapping.',
@@ -137,7 +137,7 @@ export type DataStoreCreate = z.infer<typeof DataStoreCreate>;
 export const DataStoreUpdate = defineObject(() => ({
   name: Name.optional(),
   source: z.string().min(1).max(4096).nullable().optional().meta({ description: 'Source of a refresh.' }),
-  adjustment: Adjustment.optional(),
+  adjustment: AdjustmentSpec.optional(),
   currency: DeclaredCurrency.optional(),
   mapping: MappingChange.nullable().optional().meta({
     description:
@@ -202,7 +202,7 @@ export const DataAudit = defineObject(() => ({
     .array(DataDoubt)
     .meta({ description: 'Data warnings by date and identifier; at most the 1000 with the highest confidence.' }),
   total: z.int(),
-  partial_dates: z.array(Finding).meta({
+  partial_dates: z.array(FindingPayload).meta({
     description:
       'Dates on which only some securities have a bar, latest first, with their counts. Gaps of the whole market (GAP_LONG) follow, each at the date after the gap.',
   }),
@@ -245,7 +245,7 @@ export const DataVersion = defineObject(() => ({
   readable: z.boolean().meta({ description: 'True if the version can be used with `as_known_on`.' }),
 })).meta({ id: 'DataVersion' });
 
-export const DataVersions = defineObject(() => ({
+export const DataVersionsPayload = defineObject(() => ({
   versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
   total: z.int().min(0).meta({ description: 'Number of stored versions, listed or not.' }),
   ...skippedFields,
@@ -254,7 +254,7 @@ export const DataVersions = defineObject(() => ({
       'Copy of the latest data of a folder or a database, which is used after its source has changed. `pending`: the copy is written after the response that served the data. `missing`: the data exceeds `MAX_COPIED_CONTENT_BYTES`, the disk had too little space, or the copy was interrupted. If a missing copy can be written, it is written when the store is next read. Null if the files of the service are the copy.',
   }),
 })).meta({ id: 'DataVersions' });
-export type DataVersions = z.infer<typeof DataVersions>;
+export type DataVersionsPayload = z.infer<typeof DataVersionsPayload>;
 
 const value = z.union([z.string(), z.number(), z.boolean()]).nullable();
 
@@ -267,7 +267,7 @@ export const DataCell = defineObject(() => ({
   after: value.meta({ description: 'Value after the change; null if there is none.' }),
 })).meta({ id: 'DataCell' });
 
-export const AppendedBars = defineObject(() => ({
+export const AppendedBarsPayload = defineObject(() => ({
   sessions: z.int().min(1).meta({ description: 'Number of new sessions.' }),
   rows: z.int().min(0).meta({ description: 'Number of bars on these sessions, included in rows_added.' }),
   start: z.string().meta({ description: 'The first new session, YYYY-MM-DD.' }),
@@ -276,7 +276,7 @@ export const AppendedBars = defineObject(() => ({
   .nullable()
   .meta({ description: 'Bars of sessions after the last session of the first version; null if there are none.' });
 
-export const DataDifference = defineObject(() => ({
+export const DataDifferencePayload = defineObject(() => ({
   from: z.int().meta({ description: 'The earlier version.' }),
   to: z.int().meta({ description: 'The later version.' }),
   cells: z.int().min(0).meta({
@@ -284,13 +284,13 @@ export const DataDifference = defineObject(() => ({
       'Number of values, up to the last date of the first version, that differ or that only one version contains.',
   }),
   ...rowCounts,
-  appended: AppendedBars,
+  appended: AppendedBarsPayload,
   changes: z.array(DataCell).meta({
     description: 'The first of these values, by date. With `appended`, values of appended bars follow.',
   }),
   cut: z.boolean().meta({ description: 'True if `limit` omitted some of these values.' }),
 })).meta({ id: 'DataDifference' });
-export type DataDifferenceView = z.infer<typeof DataDifference>;
+export type DataDifferenceView = z.infer<typeof DataDifferencePayload>;
 
 /** Errors of a request for an earlier version of the data. */
 export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
@@ -312,7 +312,7 @@ export const dataVersionRoutes = defineRoutes({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of versions.' }),
       before: z.int().min(1).optional().meta({ description: 'Only versions with a smaller number.' }),
     })),
-    success: { status: 200, description: 'The versions.', schema: DataVersions },
+    success: { status: 200, description: 'The versions.', schema: DataVersionsPayload },
     errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
   diffDataVersions: {
@@ -330,7 +330,7 @@ export const dataVersionRoutes = defineRoutes({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of listed values.' }),
       appended: z.boolean().default(false).meta({ description: 'True also lists the values of appended bars.' }),
     })),
-    success: { status: 200, description: 'The difference.', schema: DataDifference },
+    success: { status: 200, description: 'The difference.', schema: DataDifferencePayload },
     errors: ['STORE_NOT_FOUND', 'NO_DATA_SOURCE', ...asKnownErrors],
   },
 });
@@ -351,7 +351,7 @@ export const ImportResult = defineObject(() => ({
   identifiers: z.int(),
   start: z.string().nullable(),
   end: z.string().nullable(),
-  findings: z.array(Finding).meta({ description: 'Data warnings, which do not block the import.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Data warnings, which do not block the import.' }),
 })).meta({ id: 'ImportResult' });
 export type ImportResult = z.infer<typeof ImportResult>;
 
@@ -362,7 +362,7 @@ const CONTENT_CHARS_MAX = 8 << 20;
 
 const MappingAnswers = defineObject(() => ({
   ...MappingChange.shape,
-  adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
+  adjustment: AdjustmentSpec.optional().meta({ description: 'Price basis of CLOSE.' }),
 })).meta({
   id: 'MappingAnswers',
   description: 'Known members of the mapping, and the adjustment. The inspection asks no questions about them.',
@@ -385,7 +385,7 @@ export const InspectRequest = defineObject(() => ({
   answers: MappingAnswers.default({}).meta({
     description: 'Known answers. The inspection asks no questions about them.',
   }),
-  tables: TableNames.default({}).meta({
+  tables: TableNamesSpec.default({}).meta({
     description: 'File or table of a dataset, if its name differs from the name of the dataset.',
   }),
 }))
@@ -400,17 +400,17 @@ export const InspectResult = defineObject(() => ({
   files: z.int().min(0).meta({ description: 'Number of files, sheets or tables of the market.' }),
   rows_read: z.int().min(0).meta({ description: 'Number of bars read with the mapping; 0 if findings prevent it.' }),
   mapping: Mapping.meta({ description: 'Proposed mapping, in the form that a store or an import accepts.' }),
-  tables: TableNames.meta({ description: 'Table of the market, if it has another name in the database.' }),
-  adjustment: Adjustment,
+  tables: TableNamesSpec.meta({ description: 'Table of the market, if it has another name in the database.' }),
+  adjustment: AdjustmentSpec,
   basis: z
     .strictObject({
-      adjustment: Adjustment,
+      adjustment: AdjustmentSpec,
       reason: z.string().meta({ description: 'Reason for the choice.' }),
       others: z
         .array(
           z
             .strictObject({
-              adjustment: Adjustment,
+              adjustment: AdjustmentSpec,
               meaning: z.string().meta({ description: 'Meaning of this value.' }),
             })
             .meta({ id: 'OtherAdjustment' }),
@@ -456,7 +456,7 @@ export const InspectResult = defineObject(() => ({
     )
     .meta({ description: 'Questions as findings, each at its field.' }),
   preview: TableFrame.meta({ description: 'First bars of the first security, as read with the mapping.' }),
-  findings: z.array(Finding).meta({ description: 'Findings of a complete reading with the mapping.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Findings of a complete reading with the mapping.' }),
   faulty_files: z.array(z.string()).meta({
     description:
       'Names of all files, sheets or tables with errors, also of those that `findings` only counts. Empty if not all of them were examined.',
@@ -640,7 +640,7 @@ export const RefreshResult = defineObject(() => ({
     }),
   rejected_total: z.int().min(0).meta({ description: 'Total number.' }),
   dry_run: z.boolean().meta({ description: 'True if nothing was stored or served.' }),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       'SPLIT_RESTATED and HISTORY_CHANGED by security; HISTORY_CHANGED for other datasets; LATE_BARS; every data warning that the refresh causes, such as PRICE_JUMP; PARTIAL_DATE and GAP_LONG of the whole market also for the last dates before the refresh.',
   }),

@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { defineObject, Id } from '#domain/base/schema.js';
 import { StrategyDocument } from '#domain/definition/strategies.js';
-import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './payloads.js';
+import { FindingPayload, listingQuery, purgeQuery, skippedFields, ValidationReport } from './payloads.js';
 import { defineRoutes } from './route.js';
 
 export const SavedStrategy = defineObject(() => ({
   strategy: StrategyDocument,
-  findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings that did not prevent the save.' }),
 })).meta({ id: 'SavedStrategy' });
 export type SavedStrategy = z.infer<typeof SavedStrategy>;
 
 export const StoredStrategy = defineObject(() => ({
   strategy: StrategyDocument,
   problems: z
-    .array(Finding)
+    .array(FindingPayload)
     .meta({ description: 'Broken references of the strategy, for example to a deleted index.' }),
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
   run_at: z.string().nullable().meta({ description: 'Time of the backtest record.' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject, Id } from '#domain/base/schema.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { ErrorDetail } from './payloads.js';
+import { ErrorDetailPayload } from './payloads.js';
 import { createJobStatus } from './jobs.js';
 import { OptimisationRunRequest } from './optimise.js';
 import { defineRoutes } from './route.js';
@@ -48,7 +48,7 @@ export const StudyRow = defineObject(() => ({
     description: 'Id of the result, for GET /optimise/runs/{run_id}. Null if the optimisation was refused.',
   }),
   figures: StudyFigures.nullable().meta({ description: 'Figures of the optimisation; null if it was refused.' }),
-  error: ErrorDetail.nullable().meta({ description: 'Error of the optimisation; only if it was refused.' }),
+  error: ErrorDetailPayload.nullable().meta({ description: 'Error of the optimisation; only if it was refused.' }),
 })).meta({ id: 'StudyRow' });
 export type StudyRow = z.infer<typeof StudyRow>;
 

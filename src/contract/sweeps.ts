@@ -3,20 +3,20 @@ import { defineObject, Id } from '#domain/base/schema.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { OVERFITTING_RATINGS } from '#domain/studies/overfitting.js';
 import { FOLD_RANKINGS, RANKING_NAMES, SweepRequest } from '#domain/studies/sweep.js';
-import { BacktestMetrics } from './analytics/record.js';
-import { ErrorDetail } from './payloads.js';
+import { BacktestMetricsPayload } from './analytics/record.js';
+import { ErrorDetailPayload } from './payloads.js';
 import { createJobStatus } from './jobs.js';
-import { Distribution } from './simulations.js';
+import { DistributionPayload } from './simulations.js';
 import { defineRoutes } from './route.js';
 import { asKnownErrors } from './stores.js';
 
 const defineProbability = (description: string) => z.number().min(0).max(1).meta({ description });
 
-export const SweepRow = defineObject(() => ({
+export const SweepRowPayload = defineObject(() => ({
   rank: z.int().min(1).nullable().meta({ description: 'Rank of the variant; null for a variant that was refused.' }),
   variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
   patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
-  metrics: BacktestMetrics.nullable().meta({
+  metrics: BacktestMetricsPayload.nullable().meta({
     description: 'Figures of the variant. They are identical, bit for bit, to the figures of a single run.',
   }),
   total_costs: z.number().nullable(),
@@ -26,7 +26,9 @@ export const SweepRow = defineObject(() => ({
   deflated_sharpe_ratio: defineProbability(
     'Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero.',
   ).nullable(),
-  error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
+  error: ErrorDetailPayload.nullable().meta({
+    description: 'Reason why the variant was refused, as for a single run.',
+  }),
 })).meta({ id: 'SweepRow' });
 
 export const SweepSelection = defineObject(() => ({
@@ -127,15 +129,17 @@ export const SweepFoldsView = defineObject(() => ({
       }),
     )
     .meta({ description: 'Selected variants, beginning with the most frequent.' }),
-  in_sample: Distribution.meta({ description: 'Metric of the selected variants on their samples, over the splits.' }),
-  out_of_sample: Distribution.meta({
+  in_sample: DistributionPayload.meta({
+    description: 'Metric of the selected variants on their samples, over the splits.',
+  }),
+  out_of_sample: DistributionPayload.meta({
     description: 'Metric of the selected variants on their tests, over the splits.',
   }),
   paths: z.array(z.strictObject(createPathMetrics(z.number()))).meta({
     description: 'Metrics of the joined out-of-sample returns. Each group is tested once.',
   }),
   over_paths: z
-    .strictObject(createPathMetrics(Distribution))
+    .strictObject(createPathMetrics(DistributionPayload))
     .meta({ description: 'Distribution of each metric over the paths.' }),
   probability_of_loss: defineProbability('Fraction of the paths with a loss.'),
 })).meta({
@@ -195,7 +199,7 @@ export const SweepView = defineObject(() => ({
   variants: z.int().min(1),
   refused: z.int().min(0),
   rank_by: z.enum(RANKING_NAMES),
-  rows: z.array(SweepRow).meta({
+  rows: z.array(SweepRowPayload).meta({
     description: `Rows by rank, with refused variants last: the first ${LIMITS.MAX_SWEEP_RESULT_ROWS}. GET /analytics/sweeps/{sweep_id}/rows returns all rows in blocks.`,
   }),
   selection: SweepSelection.nullable().meta({
@@ -248,7 +252,10 @@ export const SweepRows = defineObject(() => ({
   count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
   blocks: z.int().min(0).meta({ description: 'Number of blocks.' }),
-  rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'Rows by rank, with refused variants last.' }),
+  rows: z
+    .array(SweepRowPayload)
+    .max(LIMITS.MAX_BLOCK_ROWS)
+    .meta({ description: 'Rows by rank, with refused variants last.' }),
 })).meta({ id: 'SweepRows' });
 
 export const SweepJobStatus = createJobStatus('SweepJobStatus', 'sweep', SweepView);

@@ -7,7 +7,7 @@ import { skippedFields } from './payloads.js';
 import { SavedConstraintSet } from './optimise.js';
 import { SavedReportTemplate } from './reports.js';
 import type { Scope } from './route.js';
-import { Procedure } from './governance.js';
+import { ProcedurePayload } from './governance.js';
 import { DataStore } from './stores.js';
 import { SavedStrategy } from './strategies.js';
 import { closuresFamily } from './calendars.js';
@@ -49,7 +49,7 @@ export const VersionList = defineObject(() => ({
 })).meta({ id: 'VersionList' });
 export type VersionList = z.infer<typeof VersionList>;
 
-export const DocumentChange = defineObject(() => ({
+export const DocumentChangePayload = defineObject(() => ({
   path: z.string().meta({ description: 'JSON pointer into the document after the preceding changes.' }),
   op: z.enum(['add', 'remove', 'replace']).meta({ description: 'Operation, as in JSON Patch (RFC 6902).' }),
   before: z.unknown().meta({ description: 'Previous value; null for an addition.' }),
@@ -60,7 +60,7 @@ export const VersionDifference = defineObject(() => ({
   from: z.int().min(1).meta({ description: 'Number of the first version.' }),
   to: z.int().min(1).meta({ description: 'Number of the second version.' }),
   changes: z
-    .array(DocumentChange)
+    .array(DocumentChangePayload)
     .meta({ description: 'Changes that lead from the first to the second version, in order.' }),
   sentences: z
     .strictObject({
@@ -285,7 +285,7 @@ const FAMILIES = {
     word: 'procedure',
     scope: 'write',
     missing: 'PROCEDURE_NOT_FOUND',
-    saved: Procedure,
+    saved: ProcedurePayload,
     errors: [],
   },
   Store: {

@@ -1,6 +1,6 @@
 import { DataType, tableFromIPC, type Table, type Vector } from 'apache-arrow';
 import type { ContentRows } from '#market/read/content-rows.js';
-import { assertTimeZone, type Cell, createDayReader, Instant, isUtc } from '#market/formats/cells.js';
+import { assertTimeZone, type Cell, createZoneReader, Instant, isUtc } from '#market/formats/cells.js';
 import type { Problems } from '#market/tables/problems.js';
 
 /**
@@ -49,7 +49,7 @@ function createCellReader(column: Vector): (row: number) => Cell {
   if (!DataType.isDate(column.type) && !DataType.isTimestamp(column.type)) return (row) => values.get(row) as Cell; // other columns contain texts and numbers; the rows report any other value
   const zone = DataType.isTimestamp(column.type) ? (column.type.timezone ?? '') : '';
   if (zone !== '') assertTimeZone(zone, 'date');
-  const readDay = createDayReader(zone || 'UTC');
+  const readDay = createZoneReader(zone || 'UTC');
   return (row) => {
     const timestamp: unknown = values.get(row);
     if (timestamp === null) return null;

@@ -74,7 +74,7 @@ import { computeContentChange, createDatedMarkets } from '#market/content/versio
 import { warnOfMarket } from '#market/judge/market-warnings.js';
 import { completeMappedContent } from '#market/mapping/mapped-content.js';
 import { createZeroPanel, type Panels, removeEmptyLines } from '#market/panels/panels.js';
-import { createContentRows, type Frame, readFrames } from '#market/read/content-rows.js';
+import { createContentRows, type SplitFrame, readFrames } from '#market/read/content-rows.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import {
   createProblems,
@@ -272,17 +272,17 @@ async function readContent(input: Api.MarketInput, problems: Problems): Promise<
   return panels && completeMappedContent(panels, contentTables, terms, problems)?.content;
 }
 
-function createFrames(input: Api.MarketInput): Record<string, Frame> {
+function createFrames(input: Api.MarketInput): Record<string, SplitFrame> {
   return Object.fromEntries(TABLES.flatMap((name) => (input[name] === undefined ? [] : [[name, input[name]]])));
 }
 
 /** Reads all tables except the market table. */
 function readTables(
-  frames: Readonly<Record<string, Frame>>,
+  frames: Readonly<Record<string, SplitFrame>>,
   problems: Problems,
   beginTable: Parameters<typeof readFrames>[3],
 ): void {
-  const emptyFrame: Frame = { columns: ['identifier', 'date', 'CLOSE'], data: [] };
+  const emptyFrame: SplitFrame = { columns: ['identifier', 'date', 'CLOSE'], data: [] };
   readFrames({ market: emptyFrame, ...frames }, null, problems, (table, name, columns) =>
     table === 'market' ? undefined : beginTable(table, name, columns),
   );
@@ -679,7 +679,7 @@ function createDefinitions({ market, calendars, pluginOf }: DefinitionsDependenc
 /** Id of a request's constraints, which take the place of a stored constraint set. */
 const REQUEST_SET_ID = 'request';
 
-export interface OptimiseDependencies {
+export interface EngineOptimiser {
   readonly market: MarketData;
   readonly engine: Engine;
   readonly models: Pick<EngineModels, 'measuring'>;
@@ -695,7 +695,7 @@ export interface OptimiseDependencies {
  * Optimises an index under the constraint rows of a request, like a run of the service. @throws Refusal for the same
  * reasons as that run
  */
-function optimiseIndex(requestBody: object, dependencies: OptimiseDependencies): Api.Optimisation {
+function optimiseIndex(requestBody: object, dependencies: EngineOptimiser): Api.Optimisation {
   const { market, engine, models, reached, composerOf } = dependencies;
   const { constraints: rows = [], ...rest } = requestBody as { readonly constraints?: unknown };
   const request = readOptimisationRequest({ ...rest, constraint_set_id: REQUEST_SET_ID });

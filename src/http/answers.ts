@@ -4,7 +4,7 @@ import type { Success } from '#contract/route.js';
 import { type ErrorDetail, ERRORS, type Refusal } from '#domain/base/refusals.js';
 import type { Reply, RequestContext } from './handler.js';
 
-export const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
 
 /** Content codings of stored bytes, best first. */
 export const CODINGS = ['br', 'gzip'] as const;
@@ -132,7 +132,7 @@ export function respond(c: RequestContext, reply: Reply, success: Success): Resp
   }
   const { body, length } = createBody(reply);
   if (body === null) return createResponse(c, null, status, headers);
-  headers['Content-Type'] = reply.type ?? JSON_TYPE;
+  headers['Content-Type'] = reply.type ?? JSON_CONTENT_TYPE;
   if (length !== undefined) headers['Content-Length'] = String(length);
   if (c.req.method === 'HEAD') cancelStream(reply.stream);
   else c.env.isStreamed = reply.stream !== undefined;
@@ -162,7 +162,7 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 /** Builds the response of a refusal: an ErrorEnvelope with the status that belongs to the code. */
 export function respondWithError(c: RequestContext, refusal: Refusal): Response {
   const status = ERRORS[refusal.code].status ?? 500; // codes without a status have already become INTERNAL
-  const headers: Record<string, string> = { 'Content-Type': JSON_TYPE };
+  const headers: Record<string, string> = { 'Content-Type': JSON_CONTENT_TYPE };
   const transientDelay = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? transientDelay;
   if (retrySeconds !== undefined) headers['Retry-After'] = String(retrySeconds);

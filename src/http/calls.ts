@@ -2,7 +2,7 @@ import { listPathParameters, type Route, startsJobs } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/definition/versions.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { PurgedDocument, Versions } from '#services/shared/versions.js';
 import { toDocumentReply, toJobReply } from './answers.js';
@@ -32,7 +32,7 @@ type CallArguments<R extends Route> = [
   ...If<Has<R, 'body'>, [ReturnType<RouteRequest<R>['body']>]>,
   ...If<R['method'] extends 'PUT' | 'PATCH' | 'DELETE' ? true : false, [Precondition | undefined]>,
   ...If<R['versioned'], [Authorship]>,
-  ...If<R['success']['status'] extends 202 ? true : R['startsJobs'], [Origin]>,
+  ...If<R['success']['status'] extends 202 ? true : R['startsJobs'], [JobOrigin]>,
   AbortSignal,
 ];
 

@@ -4,7 +4,7 @@ import type { Body, Route, Scope } from '#contract/route.js';
 import type { Refusal } from '#domain/base/refusals.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { RequestedRun } from '#services/shared/run-documents.js';
 
@@ -135,7 +135,7 @@ export interface RouteRequest<R extends Route> {
   /** Returns author and note of a write. @throws Refusal VALIDATION_FAILED for a note that is too long */
   authorship(): Authorship;
   /** Trace context of the submitted work. */
-  readonly origin: Origin;
+  readonly origin: JobOrigin;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
   /** Resolves to false if the key has expired or was revoked since the request. For long responses. */

@@ -14,7 +14,7 @@ import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';
-import { isSameReach, isWithin, mayRead, NAMED_DOCUMENTS, type Reach } from '#domain/definition/reach.js';
+import { isSameReach, isIdWithin, mayRead, NAMED_DOCUMENTS, type Reach } from '#domain/definition/reach.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
 import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
@@ -121,7 +121,7 @@ function assertReach(
   const assertNamed = (kind: string, subject: string | undefined): void => {
     if (subject === undefined || (kind === 'template' && isBuiltIn(subject))) return;
     if (route.scope === 'read') assertReadable(kind, subject);
-    else if (!isWithin(reach, subject)) throw outside(reach, kind, subject);
+    else if (!isIdWithin(reach, subject)) throw outside(reach, kind, subject);
   };
   for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, getPathId(name));
   assertNamed(getPathId('kind') ?? '', getPathId('document_id'));

@@ -217,7 +217,8 @@ function formatAddress(path: string, query: URLSearchParams): string {
 }
 
 /** Reads the address of the source of a result. */
-export const readSource = ({ headers }: ResponseParts): string | undefined => headers.get(SOURCE_HEADER) ?? undefined;
+export const readSourceHeader = ({ headers }: ResponseParts): string | undefined =>
+  headers.get(SOURCE_HEADER) ?? undefined;
 
 /** Returns path and query of an address; undefined if it is no address of this service. */
 export function parseSource(address: string): { readonly path: string; readonly query: URLSearchParams } | undefined {
@@ -354,7 +355,7 @@ async function readResult(address: string, ask: Ask): Promise<ReadResult> {
   const answer = await ask(path, query);
   if (typeof answer === 'string') return { reason: answer };
   if (answer.status !== 200 || getType(answer) !== JSON_TYPE) return { reason: await explainStatus(answer) };
-  const pinned = readSource(answer);
+  const pinned = readSourceHeader(answer);
   // The body was sent as the address states it; other versions of the library compress it to other characters.
   if (pinned === undefined || normalise(pinned, BODY_MEMBER) !== normalise(address, BODY_MEMBER)) {
     cancelBody(answer);

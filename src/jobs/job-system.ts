@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { openSpan, parseTraceParent, runWithinSpan } from '#base/tracing/tracing.js';
 import { toCanonicalJson } from '#domain/base/json.js';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/outputs/jobs.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createJobSlots, type JobSlot } from './node-limits.js';
@@ -24,7 +24,7 @@ import type {
   JobLog,
   JobQueue,
   Lease,
-  Node,
+  QueueNode,
   OfferedParts,
   RetainedParts,
   RetainedPartsStore,
@@ -210,7 +210,8 @@ export function createOutageLog(log: JobLog, monotonicMs: () => number): OutageL
   let begunMs: number | undefined;
   return {
     failed(thrown, job) {
-      if (!isUnavailable(thrown)) return log.error({ ...job, err: thrown }, 'a change of a job could not be written');
+      if (!isStoreUnavailable(thrown))
+        return log.error({ ...job, err: thrown }, 'a change of a job could not be written');
       if (begunMs === undefined) log.warn({ cause: thrown.message }, 'running jobs cannot be written; they continue');
       begunMs ??= monotonicMs();
     },
@@ -223,7 +224,7 @@ export function createOutageLog(log: JobLog, monotonicMs: () => number): OutageL
 }
 
 /** Attempts of one node, from the moment when it takes a job to the end of the attempt. */
-export interface NodeAttempts extends Pick<Node, 'findProgress'> {
+export interface NodeAttempts extends Pick<QueueNode, 'findProgress'> {
   /**
    * Runs the attempt of one taken job to its end. @param leave frees the slot of the attempt @param onEnd called at the
    * end of the attempt
@@ -315,7 +316,7 @@ function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempt
       else await discard(attempt, artifacts);
     } catch (thrown) {
       // The next start determines whether a failed commit is on disk, and removes orphaned files.
-      if (isUnavailable(thrown)) throw thrown;
+      if (isStoreUnavailable(thrown)) throw thrown;
       await discard(attempt, artifacts);
       // The caller that stopped the attempt has already decided the state of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
@@ -430,8 +431,8 @@ async function settleCompletion(
     return completion;
   } catch (thrown) {
     if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
-    const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
-    if (!isUnavailable(cause)) throw cause;
+    const cause = isStoreUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
+    if (!isStoreUnavailable(cause)) throw cause;
     return undefined; // garbage collection removes the files that the attempt wrote
   }
 }
@@ -477,7 +478,7 @@ async function runQuery<N extends TaskName>(
 }
 
 /** Scheduler of one node. It takes jobs while the node has capacity, runs their attempts and monitors them. */
-export interface Scheduler extends Node {
+export interface Scheduler extends QueueNode {
   start(): void;
   /** Stops claiming jobs. */
   drain(): void;
@@ -698,7 +699,7 @@ export function createPatientDocuments({ documents, clock, isOver }: PatientDocu
       try {
         return await read();
       } catch (thrown) {
-        if (!isUnavailable(thrown) || isOver()) throw thrown;
+        if (!isStoreUnavailable(thrown) || isOver()) throw thrown;
       }
       await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
     }

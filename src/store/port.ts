@@ -19,7 +19,7 @@ export interface ArtifactHealth {
 }
 
 /** Keys that sign requests to an object store. */
-export interface Keys {
+export interface StorageKeys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Session token of temporary keys. */
@@ -34,7 +34,7 @@ export interface Keys {
  */
 export type KeySource = FixedKeys | QueriedKeySource;
 
-export interface FixedKeys extends Keys {
+export interface FixedKeys extends StorageKeys {
   readonly kind: 'given';
 }
 
@@ -200,7 +200,7 @@ export interface Listing<T> {
  * Function that parses and validates the body of a document. It returns undefined if the body does not satisfy its
  * schema.
  */
-export type BodyReader<T> = (body: unknown, id: string) => T | undefined;
+export type DocumentBodyReader<T> = (body: unknown, id: string) => T | undefined;
 
 /** Current document, or the reason why it is unreadable. It is undefined if the document does not exist. */
 export type DocumentLookup = StoredDocument | UnreadableDocument | undefined;
@@ -245,7 +245,7 @@ export interface DocumentStore extends DocumentReader {
    */
   numbers(kind: DocumentKind, owner: string, query: NumbersQuery): Promise<readonly number[]>;
   /** Lists all documents of a kind by id, ascending, in one snapshot. Counts unreadable documents by cause. */
-  list<T>(kind: DocumentKind, read: BodyReader<T>): Promise<Listing<T>>;
+  list<T>(kind: DocumentKind, read: DocumentBodyReader<T>): Promise<Listing<T>>;
   /**
    * Runs `change` in a transaction and commits either all of its writes or none. Transactions are serialisable: each
    * sees all earlier transactions and no concurrent one. `change` may await only the transaction. An engine may run it
@@ -319,7 +319,7 @@ export interface DocumentEngine extends DocumentStore {
 }
 
 /** Stored document, readable or not. */
-export interface StoredEntry {
+export interface DocumentEntry {
   /** Unique key among all entries, for `DocumentsReader.entry`. */
   readonly key: string;
   /** Kind of the document. It is undefined for a kind that this version does not know. */
@@ -336,9 +336,9 @@ export interface StoredEntry {
 /** Access to documents for maintenance by another process. It only reads, even while the service writes. */
 export interface DocumentsReader {
   /** Yields every document once, in one snapshot. */
-  entries(): AsyncIterable<StoredEntry>;
+  entries(): AsyncIterable<DocumentEntry>;
   /** Returns the current document of a key. */
-  entry(key: string): Promise<StoredEntry | undefined>;
+  entry(key: string): Promise<DocumentEntry | undefined>;
   close(): Promise<void>;
 }
 
@@ -505,7 +505,7 @@ export interface ArtifactStore {
 type ParsedDocument = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
 
 /** Reads the body of a stored document. @returns undefined if the document is missing, unreadable or invalid */
-export function readStored<T>(parsedDocument: ParsedDocument, read: BodyReader<T>): T | undefined {
+export function readStoredBody<T>(parsedDocument: ParsedDocument, read: DocumentBodyReader<T>): T | undefined {
   return parsedDocument === undefined || 'unreadable' in parsedDocument
     ? undefined
     : read(parsedDocument.body, parsedDocument.id);
@@ -516,11 +516,14 @@ export function parseStored<T>(
   parsedDocument: ParsedDocument,
   schema: { safeParse(body: unknown): { readonly data?: T } },
 ): T | undefined {
-  return readStored(parsedDocument, (body) => schema.safeParse(body).data);
+  return readStoredBody(parsedDocument, (body) => schema.safeParse(body).data);
 }
 
 /** Returns the reason why a stored document is unreadable. Returns undefined for a readable or absent document. */
-export function findCause(parsedDocument: ParsedDocument, read: BodyReader<unknown>): UnreadableCause | undefined {
+export function findCause(
+  parsedDocument: ParsedDocument,
+  read: DocumentBodyReader<unknown>,
+): UnreadableCause | undefined {
   if (parsedDocument === undefined) return undefined;
   if ('unreadable' in parsedDocument) return parsedDocument.unreadable;
   return read(parsedDocument.body, parsedDocument.id) === undefined ? 'invalid' : undefined;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Refusal } from '#domain/base/refusals.js';
-import { isWithin, mayRead, MISSING_CODES, type Reach } from '#domain/definition/reach.js';
-import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from './port.js';
+import { isIdWithin, mayRead, MISSING_CODES, type Reach } from '#domain/definition/reach.js';
+import type { DocumentBodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from './port.js';
 
 /** Access limits of a request while its handler runs. */
 interface Context {
@@ -133,7 +133,7 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
       const reach = findCurrentReach();
       return (await documents.revision(kind)) * ORDINAL_COUNT + (reach === undefined ? 0 : findOrdinal(reach));
     },
-    async list<T>(kind: DocumentKind, read: BodyReader<T>) {
+    async list<T>(kind: DocumentKind, read: DocumentBodyReader<T>) {
       const [reach, guarded] = [findCurrentReach(), ACCESS_RULES[kind]];
       if (reach === undefined || guarded === undefined) return documents.list(kind, read);
       const listing = await documents.list(kind, (body, id) => {
@@ -185,7 +185,7 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
     const accessRule = ACCESS_RULES[kind];
     if (accessRule === undefined || accessRule.isNamedByChance === true) return;
     const owner = accessRule.subject(id, undefined);
-    if (owner !== undefined && isWithin(reach, owner)) return;
+    if (owner !== undefined && isIdWithin(reach, owner)) return;
     // Ids in paths were checked before, so that this is the id of a new document. It is rejected even if no document
     // has it.
     throw refuseOutside({ ...reach, isHidden: false }, accessRule.ownerKind, owner ?? id);

@@ -11,14 +11,14 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { findCachedColumns } from './events.js';
 import { type ExportSource, type Producer, yieldBatches } from './formats/batch.js';
 import type { WithFindings } from './preview.js';
-import { createWindowSpan, readWindow, type RequestedWindow, type RunWindow } from './run-window.js';
+import { createWindowSpan, readWindow, type RequestedDates, type RunWindow } from './run-window.js';
 
 /**
  * Computes the attribution of a window of a stored run.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  * @cost reads [n x H] weights
  */
-export function createAttributionView(columns: RunColumns, { start, end }: RequestedWindow): AttributionView {
+export function createAttributionView(columns: RunColumns, { start, end }: RequestedDates): AttributionView {
   const { header } = columns;
   const days = columns.i32('days');
   const { from, to } = createWindowSpan(days, { start, end });
@@ -210,7 +210,7 @@ function listFigures({ columns, window }: ExportSource): Float64Array[] {
 export function createFactorAttributionView(
   run: RunColumns,
   market: Required<ReturnWindow>,
-  { start, end, model }: RequestedWindow & { readonly model: AttributionModel },
+  { start, end, model }: RequestedDates & { readonly model: AttributionModel },
 ): WithFindings<FactorAttributionView> {
   const { header } = run;
   const days = run.i32('days');

@@ -30,7 +30,7 @@ import {
 } from './json/objects.js';
 import type { JsonWriter } from './json/writer.js';
 import { findDifferingReturns } from './run-columns.js';
-import { formatWindow, type RequestedWindow } from './run-window.js';
+import { formatWindow, type RequestedDates } from './run-window.js';
 
 /** Levels of several runs on their common dates. The level of a benchmark, if any, is last. */
 export interface RunComparison {
@@ -69,7 +69,7 @@ export interface ComparedLevels {
  */
 export function compareRuns(
   runs: readonly RunColumns[],
-  { names, ...window }: RequestedWindow & { readonly names: readonly string[] },
+  { names, ...window }: RequestedDates & { readonly names: readonly string[] },
   benchmark: ComparedLevels | null,
 ): RunComparison {
   const series: ComparedLevels[] = runs.map((columns, k) => ({
@@ -130,7 +130,7 @@ function formatSpan({ id, days }: ComparedLevels): string {
   return `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`;
 }
 
-function cutWindow(days: Int32Array, { start, end }: RequestedWindow): Int32Array {
+function cutWindow(days: Int32Array, { start, end }: RequestedDates): Int32Array {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;
   return from === 0 && to === days.length ? days : days.slice(from, Math.max(from, to));

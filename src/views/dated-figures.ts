@@ -99,7 +99,7 @@ export interface ExposureSide {
 }
 
 /** Holdings of a benchmark. */
-export interface Holdings {
+export interface HoldingNames {
   readonly names: readonly string[];
   /**
    * Returns the holdings on the reported days.
@@ -128,7 +128,7 @@ export function runSide(columns: RunColumns, positions: ArrayLike<number>): Expo
  * Returns the holdings of a benchmark from its stored run, over its whole history.
  * @param order positions of the run's securities in the order of the benchmark
  */
-export function openStoredHoldings(columns: RunColumns, order: Int32Array): Holdings {
+export function openStoredHoldings(columns: RunColumns, order: Int32Array): HoldingNames {
   const names = Array.from(order, (position) => columns.header.names[position]!);
   const isOrdered = order.every((position, i) => position === i);
   return {
@@ -154,7 +154,7 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
 }
 
 /** Returns the holdings of a simulated benchmark. */
-export function createBookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
+export function createBookHoldings({ sm, from, length, columns, weights }: Book): HoldingNames {
   const H = columns.length;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   return {
@@ -218,7 +218,7 @@ export function createFigures({ width, dates, areWritten = false }: FiguresSize)
 /** Returns new figures without caching them. */
 export const createUncached: FigureCache = (_what, size) => createFigures(size);
 
-export interface HoldingsOnDate {
+export interface DatedHoldings {
   /** Position of the date in the run. */
   readonly at: number;
   readonly day: Day;
@@ -232,7 +232,7 @@ export interface HoldingsOnDate {
 export interface FiguresMaker {
   readonly figures: DatedFigures;
   /** Computes the figures of a date and stores them at the position of the date. */
-  make(date: HoldingsOnDate): void;
+  make(date: DatedHoldings): void;
 }
 
 export interface ShownFigures {
@@ -258,7 +258,7 @@ export function completeFigures(
     const unknownMakers = makers.filter(({ figures }) => figures.known[position] === 0);
     if (unknownMakers.length === 0) return;
     onDate();
-    const date: HoldingsOnDate = {
+    const date: DatedHoldings = {
       at: position,
       day: days[k]!,
       own: readOwnWeights(k),

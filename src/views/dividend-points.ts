@@ -8,10 +8,10 @@ import type { DividendFraction } from '#domain/books/announced-dividends.js';
 import { computeReinvestment } from '#domain/books/pro-forma.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { openPanelRows } from './run-columns.js';
-import { findDatesWithin, type RequestedWindow } from './run-window.js';
+import { findDatesWithin, type RequestedDates } from './run-window.js';
 
 export interface DividendPointsInput {
-  readonly window: RequestedWindow;
+  readonly window: RequestedDates;
   /** Dividends as fractions of the price, by session. */
   readonly paid: readonly DividendFraction[];
   /** Dividends with an ex-date after the last date of the run, as they were known on that date. */

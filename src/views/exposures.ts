@@ -8,7 +8,7 @@ import {
   createSingleGroup,
   type GroupOfDay,
   listGroupSpells,
-  readGroup,
+  readClassification,
   SINGLE_GROUPS,
 } from '#domain/market/reference.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -18,7 +18,7 @@ import {
   type ExposureSide,
   type FigureCache,
   type FiguresMaker,
-  type Holdings,
+  type HoldingNames,
   runSide,
   selectShownFigure,
   type ShownFigures,
@@ -55,7 +55,7 @@ import {
 } from './json/objects.js';
 import type { JsonWriter } from './json/writer.js';
 import { openPanelRows, readStoredLabels } from './run-columns.js';
-import { createSpan, findDatesWithin, type RequestedWindow, type WindowSpan } from './run-window.js';
+import { createSpan, findDatesWithin, type RequestedDates, type WindowSpan } from './run-window.js';
 
 /** Yields the weights by group. Positions are dates in the window. */
 export const produceExposures: Producer<'exposures'> = function* (source, offset) {
@@ -147,7 +147,7 @@ function selectGrouping({ columns, market, by = DEFAULT_GROUPS }: ExportSource):
   if (by === SINGLE_GROUPS) return createSingleGroup;
   if (market !== null) return listGroupSpells(market, by);
   const sectors = by === DEFAULT_GROUPS ? readStoredSectors(columns) : new Map<string, string | null>();
-  return (name) => ({ group: readGroup(sectors.get(name) ?? null), until: Infinity });
+  return (name) => ({ group: readClassification(sectors.get(name) ?? null), until: Infinity });
 }
 
 function readStoredSectors(columns: RunColumns): Map<string, string | null> {
@@ -156,7 +156,7 @@ function readStoredSectors(columns: RunColumns): Map<string, string | null> {
 }
 
 export interface ExposuresInput {
-  readonly window: RequestedWindow;
+  readonly window: RequestedDates;
   readonly by: string;
   /** Maximum number of groups in the response. */
   readonly groups: number;
@@ -167,7 +167,7 @@ export interface ExposuresInput {
     readonly id: string;
     /** Key of all inputs of the benchmark. */
     readonly key: string;
-    readonly holdings: Holdings;
+    readonly holdings: HoldingNames;
     /** Cache of the benchmark's own run. Null if that run has other dates or terms. */
     readonly keep: FigureCache | null;
   } | null;

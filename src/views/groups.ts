@@ -20,10 +20,10 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './run-columns.js';
-import { createWindowSpan, readWindow, type RequestedWindow } from './run-window.js';
+import { createWindowSpan, readWindow, type RequestedDates } from './run-window.js';
 
 export interface GroupsInput {
-  readonly window: RequestedWindow;
+  readonly window: RequestedDates;
   /** Reference column that defines the groups. */
   readonly by: string;
   /** Returns the group of a security as known on a day. */

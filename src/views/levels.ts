@@ -63,7 +63,7 @@ export interface LevelsQuery {
 }
 
 /** Levels of the index of a stored run in points, restricted to a window. */
-export interface IndexLevels {
+export interface PublishedLevels {
   readonly indexId: string;
   readonly variant: ReturnVariant;
   readonly days: Int32Array;
@@ -75,7 +75,7 @@ export interface IndexLevels {
  * Returns the levels of the index of a run.
  * @throws Refusal VARIANT_NOT_AVAILABLE if the run has no prices for the return variant
  */
-export function createIndexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): IndexLevels {
+export function createIndexLevels(columns: RunColumns, { variant, start, end }: LevelsQuery): PublishedLevels {
   const days = columns.i32('indexDays');
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = Math.max(from, end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1);
@@ -92,7 +92,7 @@ export function createIndexLevels(columns: RunColumns, { variant, start, end }: 
 }
 
 /** Returns the index levels, rounded to the decimals in the definition. */
-export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevels {
+export function roundLevels(columns: RunColumns, query: LevelsQuery): PublishedLevels {
   const { days, levels, ...others } = createIndexLevels(columns, query);
   return { ...others, days, levels: roundValues(columns, { of: 'level', days }, levels) };
 }
@@ -106,7 +106,7 @@ function createNotAvailable(columns: RunColumns, variant: ReturnVariant): Refusa
   );
 }
 
-const LEVELS = createJsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array }>({
+const LEVELS = createJsonObject<LevelsView, PublishedLevels & { readonly dates: Uint8Array }>({
   index_id: createTextMember(({ indexId }) => indexId),
   variant: createTextMember(({ variant }) => variant),
   levels: createSeriesMember('level', ({ levels, dates }) => ({ dates, values: levels })),
@@ -118,6 +118,6 @@ const LEVELS = createJsonObject<LevelsView, IndexLevels & { readonly dates: Uint
  * @throws Refusal NUMERIC_FAILURE
  * @cost 20 ns per number
  */
-export function writeLevels(json: JsonWriter, levels: IndexLevels): void {
+export function writeLevels(json: JsonWriter, levels: PublishedLevels): void {
   LEVELS.write(json, { ...levels, dates: encodeDays(levels.days) });
 }

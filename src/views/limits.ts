@@ -28,7 +28,7 @@ import { createGroupsByDay, listIssuerSpells } from '#domain/market/reference.js
 import { createUncached, type DatedFigures, type FigureCache } from './dated-figures.js';
 import { MISSING_INTEGER, type Producer, toTextValues, yieldBatches } from './formats/batch.js';
 import { openPanelRows } from './run-columns.js';
-import { createSpan, findDatesWithin, type RequestedWindow } from './run-window.js';
+import { createSpan, findDatesWithin, type RequestedDates } from './run-window.js';
 
 /** Issuers and limits that are needed to measure the weights at the closes of a run. */
 interface WatchedDates {
@@ -418,7 +418,7 @@ function listRuleIssuers(
 export interface LimitsInput {
   /** Returns a new reader of the issuers of the securities. Null if each security is its own issuer. */
   readonly openIssuers: (() => NonNullable<WatchedDates['issuersOn']>) | null;
-  readonly window: RequestedWindow;
+  readonly window: RequestedDates;
   /** Published rule or rows of the client. A rule that is null means the rule of the index. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
   /** Cache for the figures of a published rule; absent if there is no memory. */

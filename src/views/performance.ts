@@ -1,4 +1,4 @@
-import type { PerformanceView, RunFigures } from '#contract/analytics/run-views.js';
+import type { PerformanceView, RunFiguresPayload } from '#contract/analytics/run-views.js';
 import type { SeriesPayload } from '#contract/payloads.js';
 import type { RunMetrics } from '#contract/runs.js';
 import {
@@ -23,13 +23,13 @@ import type { ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexLevels } from './levels.js';
 import type { WithFindings } from './preview.js';
 import { roundOnDay } from './run-columns.js';
-import { createWindowSpan, type RequestedWindow } from './run-window.js';
+import { createWindowSpan, type RequestedDates } from './run-window.js';
 import { findStoredDate } from './weights.js';
 
 /** Maximum number of listed drawdowns, deepest first. */
 const DRAWDOWNS_MAX = 10;
 
-export interface PerformanceQuery extends RequestedWindow {
+export interface PerformanceQuery extends RequestedDates {
   readonly of: PerformanceView['of'];
   /** Return variant of the index; null for the variant of its definition. */
   readonly variant: ReturnVariant | null;
@@ -182,7 +182,7 @@ const TRACE_STEP = 4;
  * Returns the figures of a stored run for a row of a list.
  * @cost reads the levels
  */
-export function createSummaryView(columns: RunColumns): RunFigures {
+export function createSummaryView(columns: RunColumns): RunFiguresPayload {
   const { header } = columns;
   const days = columns.i32('days');
   const level = columns.f64('level');
@@ -198,7 +198,7 @@ export function createSummaryView(columns: RunColumns): RunFigures {
   };
 }
 
-function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
+function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFiguresPayload['index']> {
   const year = estimatePeriodsPerYear(days);
   const returns = computeReturns(level);
   return {
@@ -212,7 +212,7 @@ function computeMoves(days: Int32Array, level: Float64Array): NonNullable<RunFig
 }
 
 /** Samples the levels from the last date on or before the same day one year earlier. */
-function sampleTrace(days: Int32Array, level: Float64Array): RunFigures['trace'] {
+function sampleTrace(days: Int32Array, level: Float64Array): RunFiguresPayload['trace'] {
   const last = level.length - 1;
   const first = Math.max(0, findLastAtMost(days, addMonths(days[last]!, -12)));
   const shownPositions = Array.from(

@@ -26,7 +26,7 @@ type Check = ReconciliationView['checks'][number];
 /** Tolerance relative to the larger absolute value of the two sides. Values below 1 count as 1. */
 const TOLERANCE = 1e-10;
 
-export interface Sides {
+export interface ReconciledSides {
   readonly name: string;
   readonly meaning: string;
   /** Recomputed side. */
@@ -36,7 +36,7 @@ export interface Sides {
 }
 
 /** Compares the two sides of an identity. A side that is not a finite number fails the check. */
-export function createCheck({ name, meaning, left, right, tolerance = TOLERANCE }: Sides): Check {
+export function createCheck({ name, meaning, left, right, tolerance = TOLERANCE }: ReconciledSides): Check {
   const residual = left - right;
   const scale = Math.max(1, Math.abs(left), Math.abs(right));
   if (Number.isFinite(residual))

@@ -6,12 +6,12 @@ import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { listUnchangedWeights, openPanelRows, type PanelRows } from './run-columns.js';
 
 /** Requested window as dates YYYY-MM-DD. An end that was not given is null. */
-export interface RequestedWindow {
+export interface RequestedDates {
   readonly start: string | null;
   readonly end: string | null;
 }
 
-export function formatWindow({ start, end }: RequestedWindow): string {
+export function formatWindow({ start, end }: RequestedDates): string {
   const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
   return parts.join('');
 }
@@ -26,7 +26,7 @@ export interface WindowSpan {
  * Restricts a window to the available dates.
  * @throws Refusal RANGE_TOO_SHORT if the window contains no complete period
  */
-export function createWindowSpan(days: Int32Array, { start, end }: RequestedWindow): WindowSpan {
+export function createWindowSpan(days: Int32Array, { start, end }: RequestedDates): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
@@ -42,7 +42,7 @@ export function createWindowSpan(days: Int32Array, { start, end }: RequestedWind
  * Returns the dates of a run within a window.
  * @throws Refusal NO_DATA_IN_RANGE if there are none
  */
-export function findDatesWithin(days: Int32Array, { start, end }: RequestedWindow): WindowSpan {
+export function findDatesWithin(days: Int32Array, { start, end }: RequestedDates): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
@@ -234,7 +234,7 @@ function markHoldings(isNew: Uint8Array, weights: Float64Array): void {
  */
 export function createSpan(
   days: Int32Array,
-  { start, end }: RequestedWindow,
+  { start, end }: RequestedDates,
 ): { readonly from: number; readonly to: number } {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1;

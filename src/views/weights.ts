@@ -19,7 +19,7 @@ import { openPanelRows, readStoredLabels, roundOnDay } from './run-columns.js';
 import { createSpan } from './run-window.js';
 
 /** Holdings on a date of a stored run. */
-export interface HeldWeights {
+export interface WeightsOnDate {
   readonly names: readonly string[];
   /** Position of the date in the run. */
   readonly at: number;
@@ -42,7 +42,7 @@ export interface HeldWeights {
  * Reads the holdings on a date of a stored run.
  * @throws Refusal NO_DATA_AT_DATE before the first date of the run
  */
-export function readPositiveWeights(columns: RunColumns, asOf: string | null): HeldWeights {
+export function readPositiveWeights(columns: RunColumns, asOf: string | null): WeightsOnDate {
   const { header } = columns;
   const days = columns.i32('days');
   const position = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
@@ -88,7 +88,7 @@ export interface ActiveRisk {
 export interface WeightsInput {
   readonly runId: string;
   readonly requestedAsOf: string | null;
-  readonly weights: HeldWeights;
+  readonly weights: WeightsOnDate;
   /** Weights of a benchmark on the date; null if there is none. */
   readonly benchmark: ReadonlyMap<string, number> | null;
   /**
@@ -155,7 +155,7 @@ interface CashTerms extends Pick<WeightsInput, 'benchmark'> {
 
 /** Returns the row of the cash of an overlay, which has no risk; empty without cash. */
 function listCash(
-  { at, held, target, raw, rebalance, cashCurrency, round }: HeldWeights,
+  { at, held, target, raw, rebalance, cashCurrency, round }: WeightsOnDate,
   { benchmark, hasRisk, hasActiveRisk }: CashTerms,
 ): WeightsView['weights'] {
   const cash = computeCashWeight(held);

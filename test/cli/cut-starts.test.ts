@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isUnavailable } from '#domain/base/refusals.js';
+import { isStoreUnavailable } from '#domain/base/refusals.js';
 import { start, stop } from '#cli/commands/serve.js';
 import { readSettings } from '#cli/settings/settings.js';
 import { keepThreads } from '#jobs/pool.js';
@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('a start whose database connections end', () => 
       const failure = await tryStart(home);
       if (failure === undefined) continue;
       failures.push(failure);
-      const isTemporary = failure instanceof StartRefusal ? failure.exitStatus === 75 : isUnavailable(failure);
+      const isTemporary = failure instanceof StartRefusal ? failure.exitStatus === 75 : isStoreUnavailable(failure);
       expect(isTemporary, `${cut}: ${String((failure as Error).stack)}`).toBe(true);
     }
     expect(failures.length).toBeGreaterThan(0);

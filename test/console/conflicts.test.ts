@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { listChangedFields, resolve, type Side } from '#console/words/changes.js';
+import { listChangedFields, resolveChange, type Side } from '#console/words/changes.js';
 import { formatPath, type JsonObject } from '#console/words/paths.js';
 
 const createTopN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
@@ -41,8 +41,8 @@ test('a field changed by one editor keeps the change; a field changed by both ne
   const ownDocument: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const otherDocument = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };
   const fields = listChangedFields({ base, mine: ownDocument, theirs: otherDocument });
-  const resolveFor = (side: Side) => resolve(otherDocument, fields, new Map([['base_value', side]]));
-  expect(resolve(otherDocument, fields, new Map())).toBeNull();
+  const resolveFor = (side: Side) => resolveChange(otherDocument, fields, new Map([['base_value', side]]));
+  expect(resolveChange(otherDocument, fields, new Map())).toBeNull();
   const bothChanges = { name: 'Mine', pipeline: { ...base.pipeline, cap: 0.05 } };
   expect(resolveFor('mine')).toEqual({ ...bothChanges, base_value: 500 });
   expect(resolveFor('theirs')).toEqual({ ...bothChanges, base_value: 700 });

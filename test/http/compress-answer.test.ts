@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { JSON_TYPE } from '#http/answers.js';
+import { JSON_CONTENT_TYPE } from '#http/answers.js';
 import type { Env } from '#http/handler.js';
 import { compressResponses } from '#http/middleware/headers.js';
 
@@ -9,7 +9,7 @@ const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', 'accept-encod
 const LONG_TEXT = JSON.stringify(Array.from({ length: 5000 }, (_, t) => 1000 + Math.sin(t)));
 
 /** Requests a stored body through the compression. */
-const ask = async (body: string, headers: Record<string, string>, type = JSON_TYPE, status: 200 | 404 = 200) =>
+const ask = async (body: string, headers: Record<string, string>, type = JSON_CONTENT_TYPE, status: 200 | 404 = 200) =>
   new Hono<Env>()
     .use(compressResponses)
     .get('/', (c) =>
@@ -42,7 +42,7 @@ test('programs, short answers, other media types and errors are sent uncompresse
     ask(LONG_TEXT, { 'user-agent': 'Mozilla/5.0' }),
     ask('[1]', BROWSER),
     ask(LONG_TEXT, BROWSER, 'application/pdf'),
-    ask(LONG_TEXT, BROWSER, JSON_TYPE, 404),
+    ask(LONG_TEXT, BROWSER, JSON_CONTENT_TYPE, 404),
   ]);
   for (const answer of answers) expect(answer.headers.get('content-encoding')).toBeNull();
   expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual([

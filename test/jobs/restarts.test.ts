@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JobKind } from '#jobs/port/job-kind.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import {
   backtest,
   closeWorld,
@@ -14,7 +14,7 @@ import {
 } from './job-world.js';
 
 describe('the origin of a job', () => {
-  const origin: Origin = {
+  const origin: JobOrigin = {
     owner: 'key',
     requestId: 'r-1',
     traceId: 'a'.repeat(32),

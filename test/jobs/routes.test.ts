@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { JOB_STATUS_NAMES, JobCollection, JobStatus } from '#contract/jobs.js';
+import { JOB_STATUS_NAMES, JobCollection, JobStatusPayload } from '#contract/jobs.js';
 import type { App } from '#http/app.js';
 import { JOB_STATES } from '#jobs/port/life-cycle.js';
 import { ask, openWorld, waitUntilEnd } from './routes-world.js';
@@ -113,7 +113,7 @@ describe('GET /jobs/{job_id}', () => {
       const response = await ask(app, '/jobs/backtest:big', init);
       const bytes = new Uint8Array(await response.arrayBuffer());
       expect(Number(response.headers.get('content-length'))).toBe(bytes.length);
-      const status = JobStatus.parse(JSON.parse(new TextDecoder().decode(bytes)));
+      const status = JobStatusPayload.parse(JSON.parse(new TextDecoder().decode(bytes)));
       expect(status).toMatchObject({ status: 'succeeded', progress: 1, result, error: null });
     }
   });
@@ -158,7 +158,7 @@ describe('DELETE /jobs/{job_id}', () => {
     await submit('a');
     const first = await ask(app, '/jobs/backtest:a', { method: 'DELETE' });
     expect(first.status).toBe(200);
-    const status = JobStatus.parse(await first.json());
+    const status = JobStatusPayload.parse(await first.json());
     expect(status).toMatchObject({ status: 'cancelled', result: null, error: null });
     expect(await (await ask(app, '/jobs/backtest:a', { method: 'DELETE' })).json()).toEqual(status);
     expect((await ask(app, '/jobs/backtest:none', { method: 'DELETE' })).status).toBe(404);

@@ -10,7 +10,7 @@ import { createSecurityTerms } from '#domain/market/growth-terms.js';
 import { narrowMarket } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimation.js';
-import { openEngine } from '#kernels/engines/open-engine.js';
+import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { readGolden } from '../kernels/golden.js';
 import { expectClose } from '../kernels/closeness.js';
 
@@ -33,7 +33,7 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
   const expected = readGolden<Record<string, Panel>>('real-panels')[name]!;
 
   async function estimate(request: Partial<RiskModelRequest>, setting: 'wasm' | 'reference' | 'native' = 'wasm') {
-    const { engine } = await openEngine(setting);
+    const { engine } = await openNumericEngine(setting);
     const window = readWindow(FILES[name]);
     const { coverage, diagnostics, covariance } = estimateRiskModel(
       engine,

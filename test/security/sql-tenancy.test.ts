@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SqlResult } from '#contract/sql.js';
-import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS } from '#domain/outputs/sql-views.js';
+import { LIST_VIEWS, MARKET_VIEWS, RUN_SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import {
@@ -86,7 +86,7 @@ afterAll(async () => {
   await provider.close();
 });
 
-const PRIVATE_VIEWS = [...RUN_VIEWS, ...LIST_VIEWS];
+const PRIVATE_VIEWS = [...RUN_SQL_VIEWS, ...LIST_VIEWS];
 
 describe.each(TENANTS)('a client limited to %s', (tenant) => {
   const other = getOther(tenant);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DOCUMENT_KINDS } from '#store/document-identity.js';
-import type { StoredEntry } from '#store/port.js';
+import type { DocumentEntry } from '#store/port.js';
 import type { Stores } from './document-store-world.js';
 
 export function describeLifeTime(stores: Stores): void {
@@ -58,7 +58,7 @@ export function describeLifeTime(stores: Stores): void {
       });
       const reader = await openReader();
       try {
-        const entries: StoredEntry[] = [];
+        const entries: DocumentEntry[] = [];
         for await (const entry of reader.entries()) entries.push(entry);
         const findEntryOfKind = (kind: string) => entries.find((entry) => entry.kind === kind)!;
         expect(entries).toHaveLength(2);

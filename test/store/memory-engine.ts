@@ -11,7 +11,7 @@ import {
   type StoredDocument,
 } from '#store/port.js';
 import { formatTimestamp, getOwner, isDocumentId, parseNumber } from '#store/document-identity.js';
-import { listNames } from '#store/artifacts/artifact.js';
+import { listArtifactNames } from '#store/artifacts/artifact.js';
 import { computeByCodePoint } from './document-store-world.js';
 
 type Texts = Map<string, Omit<StoredDocument, 'body' | 'id'> & { readonly text: string }>;
@@ -44,12 +44,12 @@ export function createMemoryEngine(): MemoryEngine {
     return entry && { id, body: JSON.parse(entry.text) as unknown, etag: entry.etag, updatedAt: entry.updatedAt };
   };
   const listNamesIn = (of: Texts): Set<string> =>
-    new Set([...of.values()].flatMap(({ text }) => listNames(Buffer.from(text))));
+    new Set([...of.values()].flatMap(({ text }) => listArtifactNames(Buffer.from(text))));
   const createEntry = (key: string) => {
     const text = texts.get(key)?.text;
     if (text === undefined) return undefined;
     const [kind, id] = key.split('\u0000') as [DocumentKind, string];
-    const artifactNames = listNames(Buffer.from(text));
+    const artifactNames = listArtifactNames(Buffer.from(text));
     return {
       key,
       kind,

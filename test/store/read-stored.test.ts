@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { findCause, parseStored, readStored } from '#store/port.js';
+import { findCause, parseStored, readStoredBody } from '#store/port.js';
 
 const Note = z.object({ text: z.string() });
 const readableDocument = { id: 'N', body: { text: 'kept' } };
 
 test('the body of a document is read with its id, and validated by a schema', () => {
   expect(parseStored(readableDocument, Note)).toEqual({ text: 'kept' });
-  expect(readStored(readableDocument, (body, id) => [body, id])).toEqual([readableDocument.body, 'N']);
+  expect(readStoredBody(readableDocument, (body, id) => [body, id])).toEqual([readableDocument.body, 'N']);
 });
 
 test.each([

@@ -15,7 +15,7 @@ import type { ThreadPool } from '#jobs/port/compute-pool.js';
 import { RUN_FILES } from '#jobs/tasks/runs.js';
 import { createPool } from '#jobs/pool.js';
 import { listNativeSets } from '#kernels/engines/native-kernels.js';
-import { openEngine } from '#kernels/engines/open-engine.js';
+import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { computeContentHash } from '#market/content/content-hash.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { readFolderContent } from '../market/store-folder.js';
@@ -158,7 +158,7 @@ describe.skipIf(listNativeEngines().length === 0)(
       if (IS_SOAK)
         console.log(`${storedResults.length} stored, ${goldens.length - storedResults.length} refused, ${kind}`);
       for (const engine of listNativeEngines()) {
-        expect((await openEngine(engine)).asAsked).toBe(true);
+        expect((await openNumericEngine(engine)).asAsked).toBe(true);
         expect(await computeOnNumerics(engine, goldens), engine).toEqual(plainResults);
       }
     });

@@ -6,7 +6,7 @@ import { checkAsOf } from '#domain/base/requested-dates.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { findRuleText } from '#domain/books/compositions.js';
 import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
-import { findCause } from '#domain/books/pending-changes.js';
+import { findRebalanceCause } from '#domain/books/pending-changes.js';
 import { findSessionWithData } from '#domain/books/rebalance-dates.js';
 import { estimatePeriodsPerYear, listClosures } from '#domain/calendars/calendar.js';
 import { compareCompositions, evaluateDatapoint, previewRules } from '#domain/decide/preview.js';
@@ -20,7 +20,7 @@ import { createQuestionComposer, openCachedCalendars, openCachedMarket, runOnEng
 import { answerBytes } from '../output/task-outputs.js';
 
 /** Checks a plug-in in the sandbox, in the same way as its first call. */
-export const checkPlugin: Task<'check-plugin'> = ({ program }) => {
+export const checkPluginProgram: Task<'check-plugin'> = ({ program }) => {
   try {
     requireSandbox().check(program);
     return { fault: null };
@@ -31,7 +31,7 @@ export const checkPlugin: Task<'check-plugin'> = ({ program }) => {
 };
 
 /** Evaluates an expression on the latest session with data on or before a day. */
-export const evaluate: Task<'evaluate-datapoint'> = (
+export const evaluateDatapointTask: Task<'evaluate-datapoint'> = (
   { market: handle, documents, indexId, day: requestedDay, expression, expects, identifiers, most },
   control,
 ) =>
@@ -144,7 +144,7 @@ export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, a
         ? toRulePreview(previewDerived(composer, indexId, { asOf: lastDay, engine }))
         : previewRules(composer, indexId, lastDay);
       const session = preview.resolved?.session;
-      const cause = session === undefined ? null : findCause(composer, indexId, session);
+      const cause = session === undefined ? null : findRebalanceCause(composer, indexId, session);
       return { indexId, preview, rule: findRuleText(composer, indexId, lastDay), cause };
     };
     const previewBefore = comparePreview(before);

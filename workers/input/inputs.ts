@@ -30,7 +30,7 @@ import {
 import type { ModelFile, ModelFiles, StoredMatrix } from '#jobs/tasks/indices.js';
 import type { EarlierContentFiles, HashedFile, TaskControl, ThreadData } from '#jobs/tasks/messages.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { type EngineChoice, type EngineSetting, openEngine } from '#kernels/engines/open-engine.js';
+import { type EngineChoice, type EngineSetting, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { decodeChange } from '#market/content/content-copy.js';
 import { type ContentChange, createDatedMarkets } from '#market/content/versions.js';
 import { reportPanelMemory } from '#market/panels/shared-market.js';
@@ -57,14 +57,14 @@ export function openEarlierContents(
 
 /** Reads a change from a file. @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
 export function readChange(file: HashedFile): ContentChange {
-  return decodeChange(readBytes(file));
+  return decodeChange(readHashedBytes(file));
 }
 
 /**
  * Reads the bytes of a file, and checks their hash.
  * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged
  */
-export function readBytes({ path, sha256 }: HashedFile): Uint8Array {
+export function readHashedBytes({ path, sha256 }: HashedFile): Uint8Array {
   const bytes = readIfThere(path);
   if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw refuseDamagedContent('a file of it is missing or damaged');
@@ -360,7 +360,7 @@ export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promis
 function openChoice(): Promise<EngineChoice> {
   const data = getData(Piscina.workerData);
   // the settings allow no other engine names
-  return (openedEngine ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
+  return (openedEngine ??= openNumericEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
 }
 
 function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {

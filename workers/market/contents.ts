@@ -22,13 +22,13 @@ import {
   keepOpen,
   openCachedCalendars,
   openCachedMarket,
-  readBytes,
+  readHashedBytes,
   readChange,
   refuseDamagedContent,
 } from '../input/inputs.js';
 
 /** Finds the data warnings of a market. */
-export const auditMarket: Task<'audit-market'> = ({ market }, control) =>
+export const auditMarketTask: Task<'audit-market'> = ({ market }, control) =>
   audit(openCachedMarket(market), market.adjustment, (fraction) => control.report(fraction));
 
 /** Writes a repaired market as a new store. */
@@ -208,7 +208,7 @@ export const writeContentCopy: Task<'content-copy'> = async ({ market, from, pat
 
 /** Restores a content from a copy and later changes, and verifies its hash. */
 export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...header }) => {
-  const storedCopy = decodeContent(readBytes(content));
+  const storedCopy = decodeContent(readHashedBytes(content));
   return openVerifiedMarket(
     changes.length === 0 ? storedCopy : restoreContent(storedCopy, changes.map(readChange)),
     header,

@@ -3,7 +3,7 @@ import {
   createGroupEntry,
   encodeChunk,
   encodeFooter,
-  MAGIC,
+  PARQUET_MAGIC,
   type ParquetColumn,
   type ThriftStruct,
 } from '#base/parquet.js';
@@ -14,7 +14,7 @@ import { ACTION_COLUMNS, type MarketViewName } from '#domain/outputs/sql-views.j
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { PricesInput } from '#jobs/tasks/markets.js';
 import { countCoverage, measureFieldCoverage } from '#market/serve/coverage.js';
-import { computePriceSeries, type DatedTable } from '#market/serve/price-series.js';
+import { computePriceSeries, type PriceTable } from '#market/serve/price-series.js';
 import { encodeArrowTable } from '#views/formats/columnar.js';
 import { writeDatedCsv } from '#views/formats/text.js';
 import { writeDatedTable } from '#views/json/objects.js';
@@ -73,7 +73,7 @@ export const writeMarketTable: Task<'market-table'> = ({ market: handle, table, 
     bytes += piece.length;
   };
   try {
-    write(MAGIC);
+    write(PARQUET_MAGIC);
     const entries: ThriftStruct[] = [];
     let shapes: readonly ParquetColumn[] = [];
     let rows = 0;
@@ -221,7 +221,7 @@ export const readPrices: Task<'prices'> = ({ identifier, bars, request, format }
 const NUMBER_BYTES = 10;
 
 function formatPricesJson(
-  table: DatedTable,
+  table: PriceTable,
   { identifier, interval }: { readonly identifier: string; readonly interval: string },
 ): Uint8Array {
   const json = createJsonWriter(1024 + table.days.length * (table.columns.length + 2) * NUMBER_BYTES);

@@ -58,7 +58,7 @@ function readEntries({ path, sha256 }: RowsFile): readonly (readonly RowEntry[])
   return JSON.parse(bytes.toString()) as RowEntry[][]; // the parts wrote these entries
 }
 
-export const compareLevels: Task<'compare-levels'> = ({ from, to }) => {
+export const compareRunLevels: Task<'compare-levels'> = ({ from, to }) => {
   const getLevels = (columns: string) =>
     useRunFile(columns, (run) => ({ days: run.i32('days').slice(), level: run.f64('level').slice() }));
   const [before, after] = [getLevels(from), getLevels(to)];
@@ -111,7 +111,7 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
     });
   });
 
-export const readRunLevels: Task<'run-levels'> = ({ columns }) =>
+export const readRunLevelsTask: Task<'run-levels'> = ({ columns }) =>
   useRunFile(columns, (run) => ({
     calendar: run.header.calendar,
     days: run.i32('indexDays'),

@@ -25,7 +25,7 @@ import {
   resolveVariant,
 } from '#domain/market/market-data.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
-import { readGroup } from '#domain/market/reference.js';
+import { readClassification } from '#domain/market/reference.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import type { ComparedWith, CompareViewInput, InputOfView } from '#jobs/tasks/views.js';
@@ -340,7 +340,7 @@ export function showGroups({
         by,
         linking,
         separatesCurrency: currency === 'separate',
-        findGroup: (name, day) => readGroup(readReference(market.reference, name, by, day)),
+        findGroup: (name, day) => readClassification(readReference(market.reference, name, by, day)),
         benchmark: otherComparedBenchmark && {
           ...otherComparedBenchmark,
           book: otherComparedBenchmark.bookTo(engine, run.i32('days').at(-1)!),

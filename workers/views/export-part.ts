@@ -9,7 +9,7 @@ import { exportPart } from '#views/exports/tables.js';
 import type { ByteSink } from '#views/formats/batch.js';
 import { type AnnouncedFile, createAnnouncedFile, findFileDay } from '#views/index-files.js';
 import { createQuestionComposer, openCachedMarket, openEarlierContents, runOnEngine } from '../input/inputs.js';
-import { getFigures, openFiles } from '../run-files.js';
+import { getFigures, openRunFiles } from '../run-files.js';
 
 export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window' | 'by' | 'tick'> {
   readonly exportId: string;
@@ -97,7 +97,7 @@ let latestExport: OpenedExport | undefined;
 async function openExport(input: ThreadInput<'export-part'>, control: TaskControl): Promise<OpenedExport> {
   const { exportId, files } = input;
   if (latestExport?.exportId === exportId) return latestExport;
-  const columns = openFiles(files);
+  const columns = openRunFiles(files);
   return (latestExport = { exportId, columns, announced: await readAnnounced(columns, input, control) });
 }
 

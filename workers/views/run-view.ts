@@ -20,7 +20,7 @@ import {
   computeActiveByName,
   computeRisk,
   computeRisks,
-  type Positions,
+  type WeightByColumn,
   type RiskShares,
 } from '#domain/risk/contributions.js';
 import { describeExclusion, type ReturnWindow } from '#domain/risk/return-panel.js';
@@ -39,14 +39,14 @@ import { createDividendPointsView } from '#views/dividend-points.js';
 import type { JsonWriter } from '#views/json/writer.js';
 import { computeRunFractions } from '#views/report/figures.js';
 import { createDatapoints } from '#views/risk-estimate.js';
-import { type ActiveRisk, type HeldRisk, type HeldWeights, readPositiveWeights } from '#views/weights.js';
+import { type ActiveRisk, type HeldRisk, type WeightsOnDate, readPositiveWeights } from '#views/weights.js';
 import { openCachedCalendars, openCachedMarket, openModels } from '../input/inputs.js';
 import { useRunFile } from '../run-files.js';
 
 /** Inputs of risk from a stored run. */
 export interface RunHoldings {
   readonly header: RunHeader;
-  readonly weights: HeldWeights;
+  readonly weights: WeightsOnDate;
   /** First and last day of the run's level. */
   readonly first: Day;
   readonly last: Day;
@@ -111,7 +111,7 @@ export function sumAbsent(sm: SessionMarket, weights: ReadonlyMap<string, number
 }
 
 /** Returns weights by column of a market. Omits securities that the market does not have. */
-export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
+export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): WeightByColumn {
   return new Map(
     [...weights].flatMap(([name, weight]): [number, number][] =>
       sm.columnOf(name) < 0 ? [] : [[sm.columnOf(name), weight]],
@@ -123,7 +123,7 @@ export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, num
  * Returns the holdings of a run by column of a market.
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, because the risk is unknown, not 0
  */
-export function findHoldingPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
+export function findHoldingPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): WeightByColumn {
   const positions = getPositions(sm, weights);
   if (weights.size > 0 && positions.size === 0) throw refuseUnpriced(weights.keys(), 'not in the served store');
   return positions;

@@ -89,7 +89,7 @@ import { createLimitsView } from '#views/limits.js';
 import { createMetricsView, createPerformanceView, createSummaryView } from '#views/performance.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
 import { decomposeRisk, type MeasuredFactors } from '#views/run-risk.js';
-import { type ActiveRisk, createWeightsView, type HeldRisk, type HeldWeights } from '#views/weights.js';
+import { type ActiveRisk, createWeightsView, type HeldRisk, type WeightsOnDate } from '#views/weights.js';
 import {
   openCachedCalendars,
   openCachedMarket,
@@ -428,7 +428,7 @@ function showFactorAttribution({ columns, market, model, ...query }: InputOfView
  */
 function measureByModel(
   measuring: MeasuringModel,
-  { names, held, day }: Pick<HeldWeights, 'names' | 'held' | 'day'>,
+  { names, held, day }: Pick<WeightsOnDate, 'names' | 'held' | 'day'>,
   benchmark: ComparedWeights | null,
 ): MeasuredHoldings {
   const { modelId } = measuring;

@@ -1,5 +1,5 @@
 import { findObjectiveClass } from '#domain/definition/objectives.js';
-import { type Proof, solveProblem } from '#domain/optimisation/search.js';
+import { type ProofDepth, solveProblem } from '#domain/optimisation/search.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { openHighs, solveByHighs, type ChoiceMilp } from '../../../test/domain/optimisation/choice-milp.js';
@@ -47,7 +47,7 @@ for (const [type, names, maximum] of CASES) {
   const results = ([undefined, undefined, 'quick', 'thorough'] as const).map((proof) =>
     measure(() => solveWith(proof)),
   );
-  function solveWith(proof: Proof | undefined) {
+  function solveWith(proof: ProofDepth | undefined) {
     const outcome = solveProblem({ solver: createSolver(engine), algebra: engine }, problem, { proof });
     if (outcome.kind !== 'solved') throw new Error(`${type}: no answer`);
     return outcome.solution;

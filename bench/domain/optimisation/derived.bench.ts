@@ -4,7 +4,7 @@ import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openEngine } from '#kernels/engines/open-engine.js';
+import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
@@ -51,7 +51,7 @@ const cases: Record<string, object> = {
 const words = process.argv.slice(2);
 const chosenCases = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
 const engines: Engine[] = [openWasmEngine()];
-const { engine: native } = await openEngine('native');
+const { engine: native } = await openNumericEngine('native');
 if (native.name === 'native') engines.push(native);
 for (const engine of engines) {
   for (const [label, derivation] of chosenCases) {

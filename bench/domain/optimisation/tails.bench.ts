@@ -9,7 +9,7 @@ import { computeTailOutcome, type TailMeasure } from '#domain/definition/tail-ri
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { computeSymmetricRankK } from '#kernels/algebra/products.js';
-import { openEngine } from '#kernels/engines/open-engine.js';
+import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
@@ -54,7 +54,7 @@ const PEER_SECONDS = readNumber('PEER_SECONDS');
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
 const python = readText('BENCH_PYTHON')!;
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
-const { engine } = await openEngine('auto');
+const { engine } = await openNumericEngine('auto');
 const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?l?t?$/);
 const peers = readChoices('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
   if (name === 'ours') return false; // this engine always runs

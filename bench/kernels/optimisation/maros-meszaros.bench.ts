@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openEngine } from '#kernels/engines/open-engine.js';
+import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { computeBoundMultipliers, readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
 import { readFolder, refuse, readText } from '../../variables.js';
@@ -38,7 +38,7 @@ interface Line {
   readonly peerLargest: number;
 }
 
-const { engine } = await openEngine('auto');
+const { engine } = await openNumericEngine('auto');
 const solver = createSolver(engine);
 const scratch = mkdtempSync(join(tmpdir(), 'maros-'));
 const lines = names.map(createLine);

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import type { Engine } from '#kernels/engines/engine.js';
-import { openEngine } from '#kernels/engines/open-engine.js';
+import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/program/metric.js';
 import { type Kink, type Program, sumKinks } from '#kernels/optimisation/program/program.js';
@@ -29,7 +29,7 @@ const TOO_SLOW: Readonly<Record<string, readonly string[]>> = {
 };
 
 const engines: Engine[] = [openWasmEngine()];
-const { engine: native } = await openEngine('native');
+const { engine: native } = await openNumericEngine('native');
 if (native.name === 'native') engines.push(native);
 
 const peers: Record<string, Peer | string> = {

@@ -35,7 +35,7 @@ import {
   setAffineTarget,
   setCentredTarget,
   setNarrowerTarget,
-  type Work,
+  type InteriorWork,
 } from './work.js';
 
 /** Proximal term of equality rows without a penalty in the scaled program. It vanishes at the solution. */
@@ -45,7 +45,7 @@ const PROXIMAL_ROW = 1e-10;
  * Returns the diagonal entry of a row in the Schur complement. For an equality without a penalty, it is only the
  * proximal term.
  */
-function computeRowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
+function computeRowSlack({ program, pairs: { on, s, z }, at }: InteriorWork, r: number): number {
   const [u, l] = [at.rowUpper + r, at.rowLower + r];
   if (on[u] === 0 && on[l] === 0) return isUnbounded(program.rows, r) ? 1 : PROXIMAL_ROW;
   let inverse = 0;
@@ -59,7 +59,7 @@ function computeSideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side
 }
 
 /** Returns the right-hand side of a row with scaled value `value`. */
-function computeRowRightSide(work: Work, r: number, value: number): number {
+function computeRowRightSide(work: InteriorWork, r: number, value: number): number {
   const {
     program,
     pairs: { on, s, z },
@@ -86,7 +86,7 @@ function computeRowRightSide(work: Work, r: number, value: number): number {
 
 /** Returns a'dx - D dz of an upper side: its residual less the complementarity terms of slack and excess. */
 function computeUpperConstant(
-  { program, pairs: { on, s, z, target }, at, rowScale }: Work,
+  { program, pairs: { on, s, z, target }, at, rowScale }: InteriorWork,
   r: number,
   value: number,
 ): number {
@@ -98,7 +98,7 @@ function computeUpperConstant(
 }
 
 function computeLowerConstant(
-  { program, pairs: { on, s, z, target }, at, rowScale }: Work,
+  { program, pairs: { on, s, z, target }, at, rowScale }: InteriorWork,
   r: number,
   value: number,
 ): number {
@@ -109,7 +109,10 @@ function computeLowerConstant(
   return residual - target[l]! / z[l]! + (isSoft ? target[o]! / z[o]! : 0);
 }
 
-function computeKinkRightSide({ program, f, pairs: { on, s, z, target }, at, rowResidual }: Work, k: number): number {
+function computeKinkRightSide(
+  { program, f, pairs: { on, s, z, target }, at, rowResidual }: InteriorWork,
+  k: number,
+): number {
   if (program.kinks[k]!.limit === null) return 0;
   let total = rowResidual[program.rows.count + k]! - target[at.limit + k]! / z[at.limit + k]!;
   if (on[at.limitOver + k] === 1) total += target[at.limitOver + k]! / z[at.limitOver + k]!;
@@ -126,7 +129,7 @@ function computeKinkRightSide({ program, f, pairs: { on, s, z, target }, at, row
  * Sets the weights of the folded rows in an iteration. Returns the weighted rows, whose outer products are added to the
  * curvature.
  */
-function setFoldedWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
+function setFoldedWeights(work: InteriorWork, { rows, values, weighted, weights }: FoldedRows): Float64Array {
   const { f } = work;
   for (let k = 0; k < rows.length; k++) {
     weights[k] = 1 / computeRowSlack(work, rows[k]!);
@@ -137,7 +140,11 @@ function setFoldedWeights(work: Work, { rows, values, weighted, weights }: Folde
 }
 
 /** Adds the contribution of the folded rows to the right-hand sides of the securities. */
-function addFoldedRightSide(work: Work, { rows, values, weights, pushes }: FoldedRows, right: Float64Array): void {
+function addFoldedRightSide(
+  work: InteriorWork,
+  { rows, values, weights, pushes }: FoldedRows,
+  right: Float64Array,
+): void {
   const { f, rowResidual, rowScale } = work;
   for (let k = 0; k < rows.length; k++) {
     const r = rows[k]!;
@@ -167,7 +174,7 @@ function addFolded({ rows, values, weights, pushes }: FoldedRows, { x, times }: 
 
 /** Computes the steps of slacks and multipliers of the folded rows from dx. */
 function computeFoldedSteps(
-  work: Work,
+  work: InteriorWork,
   { rows, values, pushes }: FoldedRows,
   step: (side: number, soft: number, change: number) => void,
 ): void {
@@ -186,7 +193,7 @@ function computeFoldedSteps(
 }
 
 /** Computes the steps of all pairs from dx and the changes of the multipliers. */
-function computePairSteps(work: Work): void {
+function computePairSteps(work: InteriorWork): void {
   const {
     program,
     free,
@@ -277,7 +284,7 @@ function computePairSteps(work: Work): void {
   }
 }
 
-function advance(work: Work, length: number): void {
+function advance(work: InteriorWork, length: number): void {
   const { program, free, f, pairs, at, x, y, t, dx, change, columnOf, lowerResidual, upperResidual } = work;
   const { on, s, z, ds, dz } = pairs;
   const { rows, kinks, lower, upper } = program;
@@ -321,13 +328,13 @@ const PROXIMAL_MAX = 1e-2;
 const ROUNDING = 1e-15;
 
 /** Factors the system. Increases the proximal term as long as rounding errors make the curvature indefinite. */
-function factorRegularised(work: Work, curvature: Curvature): boolean {
+function factorRegularised(work: InteriorWork, curvature: Curvature): boolean {
   for (; work.proximal <= PROXIMAL_MAX; work.proximal *= 100) if (factor(work, curvature)) return true;
   return false;
 }
 
 /** Computes the curvature with barrier terms, the columns and the Schur complement of this iteration. */
-function factor(work: Work, curvature: Curvature): boolean {
+function factor(work: InteriorWork, curvature: Curvature): boolean {
   const {
     program,
     free,
@@ -416,7 +423,7 @@ function factor(work: Work, curvature: Curvature): boolean {
 }
 
 /** Computes the step for the targets of the pairs: dx, the changes of the multipliers and the steps of all pairs. */
-function solveDirection(work: Work, curvature: Curvature): void {
+function solveDirection(work: InteriorWork, curvature: Curvature): void {
   const {
     program,
     free,
@@ -480,7 +487,12 @@ function solveDirection(work: Work, curvature: Curvature): void {
 }
 
 /** Adds the solution of the Newton system with the given right-hand sides to dx and change. */
-function addCorrection(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
+function addCorrection(
+  work: InteriorWork,
+  curvature: Curvature,
+  names: Float64Array,
+  columnsRight: Float64Array,
+): void {
   const { f, columnRows, solvedRows, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
   for (let p = 0; p < f; p++) trial[p] = names[p]!;
   curvature.solve(trial, 1);
@@ -492,7 +504,7 @@ function addCorrection(work: Work, curvature: Curvature, names: Float64Array, co
 }
 
 /** Computes the residual of the Newton system at dx and change. */
-function computeSystemResidual(work: Work): void {
+function computeSystemResidual(work: InteriorWork): void {
   const {
     free,
     f,
@@ -528,7 +540,7 @@ function computeSystemResidual(work: Work): void {
 }
 
 /** Returns entry i of the scaled objective gradient, without multipliers; valid after `computeResiduals`. */
-function computeObjectiveSlope({ program, scale, x, product }: Work, i: number): number {
+function computeObjectiveSlope({ program, scale, x, product }: InteriorWork, i: number): number {
   const curvedSlope = program.metric !== null && program.curvature !== 0 ? program.curvature * product[i]! : 0;
   return scale * (curvedSlope + program.ridge * (x[i]! - program.centre[i]!) + program.linear[i]!);
 }
@@ -537,7 +549,7 @@ function computeObjectiveSlope({ program, scale, x, product }: Work, i: number):
  * Computes the gradient of the Lagrangian, the residuals of the rows and the values of the norms. The gradient is
  * undefined for fixed securities.
  */
-function computeResiduals(work: Work): void {
+function computeResiduals(work: InteriorWork): void {
   const {
     program,
     free,
@@ -630,7 +642,11 @@ function computeResiduals(work: Work): void {
 }
 
 /** Returns the largest scaled difference between a row's slacks and its value. */
-function measureRowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: number, value: number): number {
+function measureRowViolation(
+  { program, pairs: { on, s }, at, rowScale }: InteriorWork,
+  r: number,
+  value: number,
+): number {
   const { lower, upper } = program.rows;
   if (on[at.rowUpper + r] === 0 && on[at.rowLower + r] === 0) {
     if (lower[r] !== upper[r]) return 0;
@@ -655,7 +671,7 @@ function measureRowViolation({ program, pairs: { on, s }, at, rowScale }: Work, 
 }
 
 /** Sets a starting point well inside every bound, with slacks and duals of equal size. */
-function setStart(work: Work): void {
+function setStart(work: InteriorWork): void {
   const { program, free, f, pairs, at, x, y, t, rowScale, scale } = work;
   const { n, lower, upper, rows, kinks, norms, centre } = program;
   for (let i = 0; i < n; i++) x[i] = lower[i]! > -Infinity ? lower[i]! : upper[i]! < Infinity ? upper[i]! : centre[i]!;
@@ -721,7 +737,7 @@ function setStart(work: Work): void {
  * Sets Mehrotra's starting point for programs whose solution is far from the centre. At this point, the rows nearly
  * hold, and every slack is shifted until it is positive. Bounds then have residuals like rows.
  */
-function setFarStart(work: Work, curvature: Curvature): void {
+function setFarStart(work: InteriorWork, curvature: Curvature): void {
   const { program, free, f, pairs, at, x, y, dx, change, columnOf, rowScale, lowerResidual, upperResidual } = work;
   const { n, lower, upper, rows } = program;
   computeResiduals(work);
@@ -794,7 +810,7 @@ function computeTypicalSlack({ count, on, s }: Pairs): number {
  * Scales the duals of bounds, rows, limits and norms to the gradient. The initial complementarity then has the scale of
  * the problem.
  */
-function scaleAllDuals(work: Work): void {
+function scaleAllDuals(work: InteriorWork): void {
   const { pairs, at, free, f } = work;
   computeResiduals(work);
   let size = 0;
@@ -832,7 +848,7 @@ function scaleAllDuals(work: Work): void {
 }
 
 /** Writes the point in the units of the program, and the active set that the pairs indicate. */
-function readSolution(work: Work, state: ActiveState, iterate: Iterate): void {
+function readSolution(work: InteriorWork, state: ActiveState, iterate: Iterate): void {
   const { program, free, f, pairs, at, x, y, scale, rowScale, normRadius } = work;
   const { n, rows, kinks, norms } = program;
   const { on, s, z } = pairs;
@@ -1016,7 +1032,7 @@ interface Progress {
   takeBest(): void;
 }
 
-function createProgress(work: Work, run: InteriorRun): Progress {
+function createProgress(work: InteriorWork, run: InteriorRun): Progress {
   const { x, y, pairs } = work;
   const lowest = { mu: Infinity, primal: Infinity, dual: Infinity };
   const bestIterate = { x: x.slice(), y: y.slice(), s: pairs.s.slice(), z: pairs.z.slice() };
@@ -1055,7 +1071,7 @@ function createProgress(work: Work, run: InteriorRun): Progress {
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
  *          Computational Optimization and Applications 6.
  */
-function addCentralityCorrections(work: Work, curvature: Curvature, mu: number): void {
+function addCentralityCorrections(work: InteriorWork, curvature: Curvature, mu: number): void {
   const { pairs, dx, change } = work;
   const parts = [dx, change, pairs.ds, pairs.dz, pairs.target];
   let length = findLongestStep(pairs);

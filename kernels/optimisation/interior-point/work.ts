@@ -201,7 +201,7 @@ const SLOPE_SHARE = 1e-3;
 /** Smallest number by which the constraint on the square of a norm is divided; larger radii divide it themselves. */
 const RADIUS_MIN = 1e-6;
 
-export interface Work {
+export interface InteriorWork {
   readonly program: Program;
   /** Indices of the free variables, [f]. */
   readonly free: Int32Array;
@@ -295,7 +295,7 @@ interface Segments {
  */
 export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
-export function createWork(program: Program, run: InteriorRun): Work {
+export function createWork(program: Program, run: InteriorRun): InteriorWork {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
   for (let i = 0; i < n; i++)

@@ -37,7 +37,7 @@ function encodeUnsigned(value: number): number[] {
   return bytes;
 }
 
-export interface Section {
+export interface ModuleSection {
   readonly id: number;
   readonly body: Uint8Array;
 }
@@ -45,9 +45,9 @@ export interface Section {
 /** Size of the header of a module, which consists of its magic number and version, in bytes. */
 const HEADER_BYTES = 8;
 
-function listSections(bytes: Uint8Array): Section[] {
+function listSections(bytes: Uint8Array): ModuleSection[] {
   const reader: WasmReader = { bytes, at: HEADER_BYTES };
-  const sections: Section[] = [];
+  const sections: ModuleSection[] = [];
   while (reader.at < bytes.length) {
     const id = bytes[reader.at++]!;
     const length = readUnsigned(reader);

@@ -1,7 +1,7 @@
 import { openAsBlob } from 'node:fs';
 import { extname, resolve } from 'node:path';
 import type { BatchAccount, BatchRequest, BatchView, DivisorClient } from '#clients/typescript/divisor.js';
-import { alignRight, formatPercent, formatTable } from '../terminal.js';
+import { alignRight, formatPercentCell, formatTable } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile } from './command-line.js';
 import { createOperationCommand, type JobCommand } from './job-command.js';
@@ -28,7 +28,7 @@ const account = createOperationCommand({
     formatTable([
       ['sessions', alignRight(String(view.sessions.length))],
       ['rebalances', alignRight(String(view.rebalances.length))],
-      ['annual return after tax', alignRight(formatPercent(view.annual_return_after_tax))],
+      ['annual return after tax', alignRight(formatPercentCell(view.annual_return_after_tax))],
       ['final value after tax', alignRight(view.final_value_after_tax.toFixed(2))],
       ['tax paid', alignRight(view.tax_paid.toFixed(2))],
       ['costs', alignRight(view.costs.toFixed(2))],
@@ -69,7 +69,7 @@ terms sets the fields that an account omits.`,
       ...Object.entries(view.by_status).map(([status, count]) => [status, alignRight(String(count))]),
       [
         'tracking error, median',
-        alignRight(view.tracking_error === null ? '-' : formatPercent(view.tracking_error['p50']!)),
+        alignRight(view.tracking_error === null ? '-' : formatPercentCell(view.tracking_error['p50']!)),
       ],
       ['tax', alignRight(view.tax.toFixed(2))],
       ['tax saved', alignRight(view.tax_saved.toFixed(2))],
@@ -78,13 +78,13 @@ terms sets the fields that an account omits.`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
   async *file(client, view) {
     for (let block = 0; block < view.blocks; block++)
-      for (const batchAccount of await readBlock(client, view.batch_id, block))
+      for (const batchAccount of await fetchBlock(client, view.batch_id, block))
         yield Buffer.from(`${JSON.stringify(batchAccount)}\n`);
   },
 };
 
 /** Reads the account results of one block. */
-export async function readBlock(
+export async function fetchBlock(
   client: DivisorClient,
   batch_id: string,
   block: number,

@@ -3,7 +3,11 @@ import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Day, formatDay, parseDay } from '#domain/base/time.js';
 import { AliasFile, RuleFile } from '#domain/calendars/date-rules.js';
-import { createFileName, type ExchangeCalendars, indexCalendars } from '#domain/calendars/exchange-calendars.js';
+import {
+  createCalendarFileName,
+  type ExchangeCalendars,
+  indexCalendars,
+} from '#domain/calendars/exchange-calendars.js';
 import {
   compareSessions,
   type Corrections,
@@ -166,9 +170,9 @@ const FILES_WITHOUT_RULES = new Set(['index.json', 'aliases.json', 'dates.json']
 function writeIndex(folder: string): number {
   const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !FILES_WITHOUT_RULES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
-  const misnamedFile = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
+  const misnamedFile = files.find((file, i) => `${createCalendarFileName(file.code)}.json` !== names[i]);
   if (misnamedFile !== undefined)
-    throw new Error(`the rules of ${misnamedFile.code} must be in ${createFileName(misnamedFile.code)}.json`);
+    throw new Error(`the rules of ${misnamedFile.code} must be in ${createCalendarFileName(misnamedFile.code)}.json`);
   const index = indexCalendars(files, AliasFile.parse(readCalendarFile(folder, 'aliases')));
   const targetPath = join(folder, 'index.json');
   writeFileSync(targetPath, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);

@@ -43,14 +43,14 @@ const formatWords = (words: readonly string[], [before, after]: readonly [string
     .join(' ');
 
 /** Words and flags that may follow a command. */
-export interface Completion {
+export interface WordCompletion {
   readonly words: readonly string[];
   /** Accepted values by flag; empty if any value is accepted, null if the flag has no value. */
   readonly flags: Readonly<Record<string, readonly string[] | null>>;
 }
 
 /** Completions by command. A command of a family has two words. */
-export type Completions = Readonly<Record<string, Completion>>;
+export type Completions = Readonly<Record<string, WordCompletion>>;
 
 /** Words that need no quoting in a shell. */
 const UNQUOTED_WORD = /^[\w.,:@%+-]+$/;
@@ -62,7 +62,7 @@ const UNQUOTED_WORD = /^[\w.,:@%+-]+$/;
 export function deriveCompletion(
   { words = [], flags = {} }: Grammar,
   extra: readonly (keyof typeof COMMON_OPTIONS)[],
-): Completion {
+): WordCompletion {
   const listValues = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
     type === 'boolean'
       ? null
@@ -81,7 +81,11 @@ export function deriveCompletion(
  * Derives the completion of a command from its help text.
  * @param knownFlags flags of several commands, with their values
  */
-export function deriveCompletionFromHelp(name: string, help: string, knownFlags: Completion['flags']): Completion {
+export function deriveCompletionFromHelp(
+  name: string,
+  help: string,
+  knownFlags: WordCompletion['flags'],
+): WordCompletion {
   const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
   const start = `divisor ${name} `;
   const words = help.split('\n').flatMap((line) => {

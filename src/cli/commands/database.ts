@@ -17,7 +17,7 @@ Exit statuses: 0 done; 75 the database cannot be reached; 78 the database is old
 `;
 
 /** Runs `divisor migrate`: creates or migrates the tables of a database. */
-export async function migrate(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+export async function runDatabaseMigration(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { settings } = readSettings(readFlags(argv), environment);
   if (settings.database === undefined)
     throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);

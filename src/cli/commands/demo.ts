@@ -14,7 +14,7 @@ import {
 import {
   alignRight,
   formatDecimal,
-  formatPercent,
+  formatPercentCell,
   formatTable,
   formatWhole,
   onStopRequest,
@@ -108,7 +108,7 @@ const CHILD: OptimiseRequest = {
 
 function formatChildOutcome({ rebalances, benchmark }: BacktestRunResult): string {
   const names = Object.keys(rebalances.at(-1)?.weights ?? {}).length;
-  return `${names} constituents track ${INDEX.id} with ${formatPercent(benchmark?.tracking_error ?? null)} tracking error`;
+  return `${names} constituents track ${INDEX.id} with ${formatPercentCell(benchmark?.tracking_error ?? null)} tracking error`;
 }
 
 async function runTour(client: DivisorClient, screen: Screen): Promise<WrittenFile[]> {
@@ -153,7 +153,7 @@ async function runIndexTour(client: DivisorClient, { job, said }: Narration) {
     'Backtest it with costs',
     () => client.call('startBacktest', { params: index, body: { transaction_cost_bps: 5 } }),
     (result) =>
-      `total return ${formatPercent(result.metrics.total_return)}, costs ${formatWhole(result.total_costs)} on 1,000,000`,
+      `total return ${formatPercentCell(result.metrics.total_return)}, costs ${formatWhole(result.total_costs)} on 1,000,000`,
   );
   const overview = await said(
     'Read the overview',
@@ -164,7 +164,7 @@ async function runIndexTour(client: DivisorClient, { job, said }: Narration) {
     'Attribute the return',
     () => client.call('getAttribution', { params: index }),
     (view) =>
-      `${view.contributions.length} contributions sum to ${formatPercent(view.total_return)}, residual ${view.residual.toExponential(0)}`,
+      `${view.contributions.length} contributions sum to ${formatPercentCell(view.total_return)}, residual ${view.residual.toExponential(0)}`,
   );
   return { overview, attribution };
 }
@@ -255,7 +255,7 @@ function createNarrator(client: DivisorClient, screen: Screen) {
 }
 
 function formatSummary({ metrics, concentration }: OverviewView): string {
-  const formatMetric = (name: keyof typeof metrics) => formatPercent(metrics[name]);
+  const formatMetric = (name: keyof typeof metrics) => formatPercentCell(metrics[name]);
   return formatTable([
     ['total return', alignRight(formatMetric('total_return')), 'volatility', alignRight(formatMetric('volatility'))],
     [
@@ -284,11 +284,11 @@ function formatContributions({ contributions: rows, cost_drag, cap_drag }: Attri
   return formatTable([
     ...contributionPayloads.map((row) => [
       row.asset_id,
-      alignRight(formatPercent(row.contribution)),
-      alignRight(`${formatPercent(row.average_weight)} held on average`),
+      alignRight(formatPercentCell(row.contribution)),
+      alignRight(`${formatPercentCell(row.average_weight)} held on average`),
     ]),
-    ['costs', alignRight(formatPercent(cost_drag))],
-    ['cap', alignRight(formatPercent(cap_drag))],
+    ['costs', alignRight(formatPercentCell(cost_drag))],
+    ['cap', alignRight(formatPercentCell(cap_drag))],
   ]);
 }
 

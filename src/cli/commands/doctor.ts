@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 import { callOnce } from '#base/once.js';
 import { isLoopbackName } from '#http/middleware/authentication.js';
 import { computeMemoryBudget } from '#jobs/node-limits.js';
-import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
+import { describeChoice, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { openDuckDb } from '#market/formats/duckdb.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { summarisePartialDates } from '#services/stores/audits.js';
@@ -254,7 +254,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     );
   },
   numerics: async ({ numerics }) => {
-    const choice = await openEngine(numerics);
+    const choice = await openNumericEngine(numerics);
     return choice.asAsked ? createOk(describeChoice(choice)) : createWarning(describeChoice(choice));
   },
   readers: async () => {

@@ -18,9 +18,9 @@ import {
   restoreHome,
 } from '#store/home/backup.js';
 import { HOME_FORMAT, type HomeFolders, listHomeFolders } from '#store/home/home.js';
-import { openArtifactDigests, type VerifiedPart, verifyHome, type VerifyOptions } from '#store/home/verify.js';
+import { openArtifactDigests, type VerifiedPart, verifyHome, type HomeVerifyOptions } from '#store/home/verify.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { listArtifacts as artifactsIn } from '#store/lmdb/documents-reader.js';
+import { listArtifactRefs as artifactsIn } from '#store/lmdb/documents-reader.js';
 import { probeDocuments } from '#store/lmdb/probe-documents.js';
 import {
   type AdoptOptions,
@@ -52,7 +52,7 @@ import {
   type FileLocation,
   type FileMove,
   findRecordedLocation,
-  openArtifacts,
+  openRecordedArtifacts,
   openDatabaseLocation,
   openFiles,
   openHomeLocation,
@@ -240,7 +240,7 @@ async function backUpCluster(options: ClusterBackupOptions): Promise<ClusterBack
   const { settings, target } = options;
   await assertFree(target);
   await runWithClient(settings.database!, assertMigrated);
-  const sharedFiles = await openArtifacts(settings);
+  const sharedFiles = await openRecordedArtifacts(settings);
   const draftFolder = join(dirname(target), `.${basename(target)}.partial-${randomBytes(6).toString('hex')}`);
   try {
     for (let round = 1; ; round++) {
@@ -592,7 +592,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
 }
 
 /** Returns the options for parts outside the home. */
-async function readRemoteOptions(settings: Settings): Promise<VerifyOptions> {
+async function readRemoteOptions(settings: Settings): Promise<HomeVerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await runWithClient(database, assertMigrated);

@@ -7,7 +7,7 @@ import {
   alignRight,
   createJobScreen,
   formatDecimal,
-  formatPercent,
+  formatPercentCell,
   formatTable,
   type JobScreen,
   onStopRequest,
@@ -295,7 +295,7 @@ const FRACTION_METRICS = new Set([
  */
 export function formatFigure(name: string, value: number | null): string {
   if (value === null) return '-';
-  return FRACTION_METRICS.has(name) ? formatPercent(value) : formatDecimal(value);
+  return FRACTION_METRICS.has(name) ? formatPercentCell(value) : formatDecimal(value);
 }
 
 /** Lists members of a result, one per row. */
@@ -305,7 +305,7 @@ export function formatMembers<R extends object>(result: R, names: readonly (keyo
       const value = result[name];
       return [
         name,
-        typeof value === 'number' && FRACTION_METRICS.has(name) ? formatPercent(value) : String(value ?? '-'),
+        typeof value === 'number' && FRACTION_METRICS.has(name) ? formatPercentCell(value) : String(value ?? '-'),
       ];
     }),
   );

@@ -6,7 +6,7 @@ import { formatTimestamp } from '#store/document-identity.js';
 import { listHomeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { executeKeyCommand, type KeyCommand, type KeyResponse, requestFromService } from '../compose/key-socket.js';
-import { readDatabase, readSettings, type Settings } from '../settings/settings.js';
+import { readDatabaseSettings, readSettings, type Settings } from '../settings/settings.js';
 import { formatTable } from '../terminal.js';
 import { readFirstSentence, UsageError } from '../usage.js';
 import { assertSingleLocation, formatLocationFlags } from './home-command.js';
@@ -148,7 +148,7 @@ function parseStartDay(day: string): string {
 async function executeCommand(settings: Settings, command: KeyCommand): Promise<KeyResponse> {
   const response = await requestFromService(settings.home, command);
   if (response !== undefined) return response;
-  const database = readDatabase(settings);
+  const database = readDatabaseSettings(settings);
   const home = database === undefined ? await openHome(settings.home) : undefined;
   try {
     const { documents, close } = await openDocumentsAlone({

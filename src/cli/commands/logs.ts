@@ -46,7 +46,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = verifyEntries(parseEntries(await readBytes(file)), (entries) =>
+  const verdict = verifyEntries(parseEntries(await readInputFile(file)), (entries) =>
     verifySignedLog(entries, { keys, head: values.head?.toLowerCase() ?? null }),
   );
   if ('reason' in verdict) {
@@ -80,13 +80,13 @@ function readArguments(argv: readonly string[]) {
 
 /** Reads public keys from a file, by id. @throws UsageError */
 export async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
-  const read = KeyFile.safeParse(parseValue(await readBytes(file)));
+  const read = KeyFile.safeParse(parseValue(await readInputFile(file)));
   if (!read.success) throw new UsageError(`${file} contains no keys in the form of GET .../published/keys`);
   return new Map(read.data.keys.map((key) => [key.key_id, key]));
 }
 
 /** Reads a file. @throws UsageError if it cannot be read */
-export async function readBytes(file: string): Promise<Uint8Array> {
+export async function readInputFile(file: string): Promise<Uint8Array> {
   try {
     return await readFile(file);
   } catch (cause) {
@@ -198,7 +198,7 @@ function readQuery(flags: FlagValues) {
 }
 
 async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
-  const { entries, seals } = parseAuditFile(await readBytes(file));
+  const { entries, seals } = parseAuditFile(await readInputFile(file));
   const verdict = verifyEntries(entries, (auditEntries) => verifyAudit(auditEntries, { ...terms, seals }));
   if ('reason' in verdict) {
     const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;

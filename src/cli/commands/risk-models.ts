@@ -13,7 +13,7 @@ import {
   type EstimatorSettingName,
   MODEL_FILES,
 } from '#domain/risk/model-terms.js';
-import { alignRight, formatDecimal, formatPercent, formatTable, formatWhole } from '../terminal.js';
+import { alignRight, formatDecimal, formatPercentCell, formatTable, formatWhole } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { type Flag, type FlagValues, readJsonFile } from './command-line.js';
 import { createOperationCommand, JOB_FLAGS, type JobCommand } from './job-command.js';
@@ -216,7 +216,7 @@ const validateRisk = createOperationCommand({
           family,
           alignRight(formatWhole(portfolios)),
           alignRight(formatDecimal(bias)),
-          alignRight(formatPercent(share_in_band)),
+          alignRight(formatPercentCell(share_in_band)),
           alignRight(formatDecimal(qlike)),
         ]),
       ],

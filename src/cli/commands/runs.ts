@@ -14,7 +14,7 @@ import {
   type SweepView,
 } from '#clients/typescript/divisor.js';
 import { formatCount } from '#domain/base/numbers.js';
-import { alignRight, formatPercent, formatTable, formatWhole, type TerminalCell } from '../terminal.js';
+import { alignRight, formatPercentCell, formatTable, formatWhole, type TerminalCell } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { type FlagValues, readJsonFile } from './command-line.js';
 import { EXIT, listStartFindings } from './connection.js';
@@ -494,7 +494,7 @@ function listSweepCells(
     alignRight(String(rank)),
     ...changes,
     ...metrics.map((name) => alignRight(formatFigure(name, figures[name]))),
-    alignRight(deflated_sharpe_ratio === null ? '-' : formatPercent(deflated_sharpe_ratio)),
+    alignRight(deflated_sharpe_ratio === null ? '-' : formatPercentCell(deflated_sharpe_ratio)),
   ];
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import { maskUrlPasswords } from '#base/addresses.js';
-import { isUnavailable } from '#domain/base/refusals.js';
+import { isStoreUnavailable } from '#domain/base/refusals.js';
 import { isLoopbackName } from '#http/middleware/authentication.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
@@ -395,7 +395,7 @@ const awaitStopSignal = () => new Promise<StopSignal>((resolve) => void onStopRe
 const ignoreUnavailable =
   (log: Logger, end: (failure: unknown) => void) =>
   (failure: unknown): void => {
-    if (isUnavailable(failure)) log.warn({ err: failure }, 'a statement failed that no caller awaits');
+    if (isStoreUnavailable(failure)) log.warn({ err: failure }, 'a statement failed that no caller awaits');
     else end(failure);
   };
 

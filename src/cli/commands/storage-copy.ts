@@ -2,13 +2,13 @@ import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { DatasetDocument } from '#domain/definition/datasets.js';
-import { createRow } from '#jobs/distributed/job-documents.js';
+import { createJobRow } from '#jobs/distributed/job-documents.js';
 import { advanceSequence } from '#jobs/distributed/job-rows.js';
 import { readJobRecord } from '#jobs/port/record.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createSharedStoreFiles } from '#services/stores/files.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { copyFlushed, digestFile, type FileDigest, flushFolder } from '#store/artifacts/durable-files.js';
+import { copyFlushed, digestFile, type FileDigest, syncFolder } from '#store/artifacts/durable-files.js';
 import { removeFiles } from '#store/artifacts/folder-writer.js';
 import { DOCUMENT_KINDS } from '#store/document-identity.js';
 import {
@@ -21,7 +21,7 @@ import {
   writeFormat,
 } from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { listArtifacts } from '#store/lmdb/documents-reader.js';
+import { listArtifactRefs } from '#store/lmdb/documents-reader.js';
 import { openSharedArtifacts } from '#store/open-store.js';
 import { assertStore, claimStore } from '#store/ownership/claim.js';
 import type { ArtifactRef, ArtifactStore, DocumentEngine, DocumentKind, StoredDocument } from '#store/port.js';
@@ -83,7 +83,7 @@ export async function createFileMove(from: FileLocation, to: FileLocation, isCon
   return {
     async take(kind, { body }) {
       if (kind === 'store') return moveStore(body, from, to); // The artifacts of a store are copied with the store.
-      await copy(listArtifacts(body));
+      await copy(listArtifactRefs(body));
       return body;
     },
     copy,
@@ -229,7 +229,7 @@ function write(target: DocumentTarget, kind: DocumentKind, { id, body }: StoredD
   // If an attempt was running when its service ended, another node may take it over, as if its lease had expired.
   const lease = record.status === 'running' ? { node: '', ms: 0 } : undefined;
   return target.jobTransaction(async (tx) => {
-    tx.putJob(createRow(record, lease));
+    tx.putJob(createJobRow(record, lease));
     return tx.put(kind, id, body);
   });
 }
@@ -320,7 +320,7 @@ export async function openDatabaseLocation(
  * Opens the artifacts of the settings, which must belong to the database.
  * @throws StartRefusal 75 if they are unavailable, 78 if the location belongs to another database
  */
-export async function openArtifacts(settings: Settings): Promise<OpenFiles> {
+export async function openRecordedArtifacts(settings: Settings): Promise<OpenFiles> {
   return openFiles(settings, await findRecordedLocation(settings));
 }
 
@@ -377,7 +377,7 @@ export async function openHomeLocation(path: string, clock: CopyClock, isTarget:
         return isContinued;
       },
       async finish() {
-        for (const folder of [home.artifacts, home.stores]) await flushFolder(folder);
+        for (const folder of [home.artifacts, home.stores]) await syncFolder(folder);
         await writeFormat(home, HOME_FORMAT);
       },
       async close(isMoved) {

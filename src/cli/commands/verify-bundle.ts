@@ -3,7 +3,7 @@ import { formatCount } from '#domain/base/numbers.js';
 import { verifyBundleWith } from '#engine/verify-bundle.js';
 import { isSigned } from '#store/history/signing.js';
 import { readFirstSentence, UsageError } from '../usage.js';
-import { HASH, readBytes, readKeys } from './logs.js';
+import { HASH, readInputFile, readKeys } from './logs.js';
 
 export const VERIFY_BUNDLE_HELP = `divisor verify-bundle FILE [--key FILE] [--head HASH] [--json]
 
@@ -21,14 +21,14 @@ usage, or a file that cannot be read.
 const EXIT_DIFFERENT = 1;
 
 /** Runs `divisor verify-bundle`: verifies a bundle with the inputs that it contains. */
-export async function verifyBundle(argv: readonly string[]): Promise<number> {
+export async function verifyBundleFile(argv: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(argv);
   const [file] = positionals;
   if (file === undefined || positionals.length > 1) throw new UsageError('verify-bundle requires one FILE');
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? undefined : { keys: [...(await readKeys(values.key)).values()] };
-  const verdict = await verifyBundleWith(await readBytes(file), {
+  const verdict = await verifyBundleWith(await readInputFile(file), {
     ...(keys !== undefined && { keys }),
     ...(values.head !== undefined && { head: values.head.toLowerCase() }),
     isSigned: async (signed, key) => isSigned(signed, key),

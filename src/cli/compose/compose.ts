@@ -8,7 +8,7 @@ import { API } from '#contract/api.js';
 import { type Health, healthRoutes, metricsRoutes } from '#contract/service.js';
 import type { ToolDescription } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
 import { createAuthenticate } from '#http/middleware/authentication.js';
@@ -114,7 +114,7 @@ import { createStrategies } from '#services/indices/strategies.js';
 import { createMethodologyTemplates } from '#services/indices/templates.js';
 import { createWatchlists } from '#services/indices/watchlists.js';
 import { createAccess } from '#services/keys/access.js';
-import { createAddressCheck, createEndedSessions, createKeys, type Keys } from '#services/keys/keys.js';
+import { createAddressCheck, createEndedSessions, createKeys, type AccessKeys } from '#services/keys/keys.js';
 import {
   createAccountBacktestJob,
   createAccountBacktests,
@@ -138,7 +138,7 @@ import {
   createRunnableRuns,
   type RunnableRuns,
 } from '#services/runs/backtests.js';
-import { createDerivatives, listAnnouncedDividends } from '#services/runs/derivatives.js';
+import { createDerivatives, fetchAnnouncedDividends } from '#services/runs/derivatives.js';
 import {
   createOutsideDifferenceJob,
   createOutsideDifferences,
@@ -164,7 +164,7 @@ import {
   createJobKinds,
   createJobsService,
   type JobsServiceDependencies,
-  type ResultSource,
+  type JobResultSource,
 } from '#services/shared/jobs.js';
 import { findRun } from '#services/shared/run-documents.js';
 import { createChangelog, createFreshnessReader, createHealth, type HealthService } from '#services/shared/service.js';
@@ -305,7 +305,7 @@ function composeRuns(
   const simulations = createSimulations({ ...core, kind: kinds.simulate });
   const derivatives = createDerivatives({
     readLevels: analytics.readLevels,
-    announcedDividends: listAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
+    announcedDividends: fetchAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
     calendars: core.calendars,
   });
 
@@ -366,7 +366,7 @@ function composeDesk(core: JobComponents, views: RunViews) {
 }
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
-async function composeAccountability(core: Core, keys: Keys, resources: Closable[]) {
+async function composeAccountability(core: Core, keys: AccessKeys, resources: Closable[]) {
   const { documents, settings, log, now } = core;
   const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
   const auditNotes = createAuditNotes({
@@ -480,7 +480,7 @@ function ignoreRefusal(failure: unknown): void {
 }
 
 /** Creates the source of the results of risk jobs. It reads their models. */
-const createRiskResults = ({ result }: Pick<RiskModels, 'result'>): ResultSource => ({
+const createRiskResults = ({ result }: Pick<RiskModels, 'result'>): JobResultSource => ({
   written: async (value) => ({ length: null, open: () => result(value) }),
 });
 
@@ -629,7 +629,7 @@ export interface SchedulesInput {
   readonly role: Role;
   readonly removals: Removals;
   readonly resources: Closable[];
-  readonly keys: Pick<Keys, 'findScopes'>;
+  readonly keys: Pick<AccessKeys, 'findScopes'>;
   readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
   readonly reports: Pick<PerformerDependencies, 'reports'>;
   readonly indices: Pick<GovernanceInput, 'indices' | 'computeSchedule' | 'schedulesOn'>;
@@ -790,7 +790,7 @@ async function resumeMarket(
     try {
       return await core.datasets.resume(keepsServed);
     } catch (thrown) {
-      if (!isUnavailable(thrown)) throw thrown;
+      if (!isStoreUnavailable(thrown)) throw thrown;
     }
     await delay(RETRY_DELAY_MS, undefined, { ref: false });
     if (stopping.aborted) return;
@@ -837,7 +837,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-export interface Composition {
+export interface ServiceComposition {
   readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
@@ -853,7 +853,7 @@ export interface Composition {
  * Opens the home and builds the service on it.
  * @throws StartRefusal if the home cannot be served
  */
-export async function compose(composition: Composition): Promise<Service> {
+export async function compose(composition: ServiceComposition): Promise<Service> {
   const home = await openHome(composition.settings.home);
   const resources: Closable[] = [home];
   try {
@@ -866,7 +866,7 @@ export async function compose(composition: Composition): Promise<Service> {
 }
 
 /** Starts to send traces if a collector is configured. Otherwise the tracing code is not even loaded. */
-async function openTracingIfConfigured({ settings, log }: Composition, resources: Closable[]): Promise<void> {
+async function openTracingIfConfigured({ settings, log }: ServiceComposition, resources: Closable[]): Promise<void> {
   if (findCollector(settings) === undefined) return;
   const { openTracing } = await import('./otlp-exporter.js');
   const tracing = openTracing({ settings, version: readEngineVersion(), log });
@@ -974,7 +974,7 @@ async function closeAll(resources: readonly Closable[]): Promise<void> {
 /** Opens the components, starting with those that others need. Then composes the features and the application. */
 async function composeOn(
   home: Home,
-  { role, settings, log, onDefect, keepsServed = false }: Composition,
+  { role, settings, log, onDefect, keepsServed = false }: ServiceComposition,
   resources: Closable[],
 ): Promise<Service> {
   const stopController = new AbortController();

@@ -28,14 +28,14 @@ import {
   createDeliveries,
   createPost,
   createSend,
-  type Deliveries,
+  type CallbackMessages,
   type SignedPostSender,
 } from '#services/delivery/callbacks.js';
 import { followClosures, type FollowingCalendars } from '#services/indices/calendars.js';
 import { createRunStates, type RunStates } from '#services/runs/states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import { type Approvals, createApprovals } from '#services/shared/approvals.js';
-import type { Check } from '#services/shared/service.js';
+import type { PartCheck } from '#services/shared/service.js';
 import { findBackupAge } from '#store/home/backup.js';
 import { type Home, watchSizes } from '#store/home/home.js';
 import { readProcessIdentity } from '#store/home/process-identity.js';
@@ -57,7 +57,7 @@ import {
   awaitMarket,
   createDatabaseFigures,
   createStoreChecks,
-  openNumerics,
+  checkNumerics,
   reportFailedMarket,
   watchDisk,
 } from './health.js';
@@ -76,7 +76,7 @@ const openApprovals = ({ documents, settings, now }: ApprovalsInput): Approvals 
 
 /** Notifications of ended jobs, and signed requests. Both go only to receivers that the operator permits. */
 interface CallbackDeliveries {
-  readonly deliveries: Deliveries;
+  readonly deliveries: CallbackMessages;
   readonly callbacks: { readonly destinations: CallbackDestinations; readonly post: SignedPostSender };
 }
 
@@ -168,7 +168,7 @@ export interface Core extends MarketComponents, CallbackDeliveries {
   readonly metrics: Metrics;
   readonly approvals: Approvals;
   /** Health checks of the service. */
-  readonly checks: readonly Check[];
+  readonly checks: readonly PartCheck[];
   /** Called with the id of a run whose exposures were requested. */
   readonly onExposures: (runId: string) => void;
   /** Current time for records, in ms since 1970. */
@@ -194,7 +194,7 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
   resources.push(store, disk);
-  const numerics = await openNumerics(settings.numerics, log);
+  const numerics = await checkNumerics(settings.numerics, log);
 
   const documents = guardDocuments(traceDocuments(store.documents, settings));
   const secrets = await openSecrets(settings, store.documents);

@@ -3,11 +3,11 @@ import type { Health } from '#contract/service.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { isLiveNode } from '#jobs/distributed/nodes.js';
-import { describeChoice, type EngineSetting, openEngine } from '#kernels/engines/open-engine.js';
+import { describeChoice, type EngineSetting, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { findMemoryLimit, isPaged } from '#kernels/memory/paged-memory.js';
 import { computePanelBytes } from '#market/panels/panels.js';
 import { describeFailure, type ServedMarket } from '#market/serve/served-markets.js';
-import type { Check } from '#services/shared/service.js';
+import type { PartCheck } from '#services/shared/service.js';
 import type { FreeSpace } from '#store/artifacts/free-space.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore } from '#store/port.js';
@@ -36,20 +36,20 @@ export function createDatabaseFigures({ database, schema, clock, fault }: Databa
 }
 
 /** Returns the checks of the database, its clock and the results location. */
-export const createStoreChecks = (store: Store): Check[] => [
+export const createStoreChecks = (store: Store): PartCheck[] => [
   ...checkDatabaseConnection(store),
   ...checkClock(store),
   ...checkResultsLocation(store.artifacts),
 ];
 
 /** Fails readiness while the database does not answer. */
-function checkDatabaseConnection({ shared }: Store): Check[] {
+function checkDatabaseConnection({ shared }: Store): PartCheck[] {
   if (shared === undefined) return [];
   return [{ name: 'database', unready: 'STORE_UNAVAILABLE', look: shared.fault, note: () => 'The database answers.' }];
 }
 
 /** Returns a check that reports a node with a wrong clock. If the error is large, readiness fails. */
-function checkClock({ shared }: Store): Check[] {
+function checkClock({ shared }: Store): PartCheck[] {
   if (shared === undefined) return [];
   const { clock } = shared;
   const createClockCheck = (limitMs: number) => () => describeClockFault(clock, limitMs);
@@ -64,7 +64,7 @@ function checkClock({ shared }: Store): Check[] {
 }
 
 /** Checks the results location that several machines share. */
-function checkResultsLocation({ health }: Pick<ArtifactStore, 'health'>): Check[] {
+function checkResultsLocation({ health }: Pick<ArtifactStore, 'health'>): PartCheck[] {
   if (health === undefined) return [];
   const formatNote = () => 'The results storage is available and belongs to the database.';
   return [{ name: 'artifacts', unready: 'STORE_UNAVAILABLE', look: health.fault, note: formatNote }];
@@ -90,7 +90,7 @@ export function describePanels(servedMarket: Pick<ServedMarket, 'market'> | unde
  * Returns a check that reports an active data store that failed to load. The service stays ready, because each request
  * that needs the store is refused with the reason.
  */
-export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'failure' | 'served'>): Check {
+export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'failure' | 'served'>): PartCheck {
   return {
     name: 'active_store',
     look() {
@@ -120,7 +120,7 @@ export function describeLag(freshness: Health['freshness']): string | undefined 
  * Returns a check that fails readiness while the data store that was served before a restart is loading. The check
  * warns if the data of a store end before the newest session of its calendar.
  */
-export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'>): Check {
+export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'>): PartCheck {
   return {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',
@@ -136,7 +136,7 @@ export function awaitMarket(markets: Pick<MarketComponents['markets'], 'awaited'
 const INTERVAL_MS = 5_000;
 
 /** Checks the free space of the home at intervals. Health requests then need not wait for the disk. */
-export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(): Promise<void> } {
+export function watchDisk(freeSpace: FreeSpace): { readonly check: PartCheck; close(): Promise<void> } {
   let fault: string | undefined;
   let freeSpaceNote = 'The first check of the volume is pending.';
   const measureFreeSpace = async () => {
@@ -164,8 +164,8 @@ export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(
  * Opens the configured engine in the same way as the threads of the pool, to find out which engine runs and why others
  * do not. The returned check fails if another engine runs: results are then correct, but slower than intended.
  */
-export async function openNumerics(setting: EngineSetting, log: Logger): Promise<Check> {
-  const choice = await openEngine(setting);
+export async function checkNumerics(setting: EngineSetting, log: Logger): Promise<PartCheck> {
+  const choice = await openNumericEngine(setting);
   const sentence = describeChoice(choice);
   if (choice.asAsked) log.info({ engine: choice.engine.name }, sentence);
   else log.warn({ engine: choice.engine.name, asked: setting }, sentence);

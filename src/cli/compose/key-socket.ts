@@ -2,7 +2,7 @@ import { chmod, rm } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Refusal } from '#domain/base/refusals.js';
-import type { IssuedKey, KeyRecord, Keys, ListedKey, NewKey } from '#services/keys/keys.js';
+import type { IssuedKey, KeyRecord, AccessKeys, ListedKey, NewKey } from '#services/keys/keys.js';
 
 /** Command of `divisor keys`. It is executed on the home, or by the service that runs on the home. */
 export type KeyCommand =
@@ -32,7 +32,7 @@ const getPath = (home: string) => join(home, 'keys.sock');
  * home. The socket is in the folder of the home, which only the service's user can enter. A request and a response are
  * one line of JSON each.
  */
-export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
+export async function openKeySocket(home: string, keys: AccessKeys): Promise<{ close(): Promise<void> }> {
   const path = getPath(home);
   if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
   // This process has the lock of the home. If the socket exists, a process that has ended left it behind.
@@ -64,7 +64,7 @@ export async function requestFromService(home: string, command: KeyCommand): Pro
 }
 
 /** Executes a command with the keys of a home. */
-export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyResponse> {
+export async function executeKeyCommand(keys: AccessKeys, command: KeyCommand): Promise<KeyResponse> {
   try {
     switch (command.verb) {
       case 'create':

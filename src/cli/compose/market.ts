@@ -54,7 +54,7 @@ export interface MarketComponents {
   readonly jobKinds: DatasetJobs;
 }
 
-export interface MarketInput {
+export interface MarketComposition {
   readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
@@ -82,7 +82,7 @@ const SERVICE_COPY_WAIT_MS = 5000;
 const COMMAND_COPY_WAIT_MS = 600_000;
 
 function openDataVersions(
-  { role, log, documents, artifacts, jobs }: MarketInput,
+  { role, log, documents, artifacts, jobs }: MarketComposition,
   markets: ServedMarkets,
   timestamp: () => string,
 ): DataVersions {
@@ -98,7 +98,7 @@ function openDataVersions(
 }
 
 /** Composes the served market and its data stores. */
-export function composeMarket(core: MarketInput): MarketComponents {
+export function composeMarket(core: MarketComposition): MarketComponents {
   const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(now());

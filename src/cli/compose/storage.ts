@@ -15,7 +15,7 @@ import {
   type SecretKeys,
 } from '#store/secret-box.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { readArtifactLocation, readDatabase, type Settings } from '../settings/settings.js';
+import { readArtifactLocation, readDatabaseSettings, type Settings } from '../settings/settings.js';
 
 /**
  * Role of a process. A service answers requests and runs light jobs. A worker runs only heavy jobs. A command executes
@@ -42,7 +42,7 @@ interface ServiceStoreInput {
 
 /** Opens the documents and artifacts of a service or worker. Logs the state of the results location. */
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
-  const database = readDatabase(settings);
+  const database = readDatabaseSettings(settings);
   // A worker reads on the connection of its heartbeat. No request waits for it.
   const roleDatabase = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({

@@ -764,7 +764,7 @@ export function printConfig(argv: readonly string[], environment: NodeJS.Process
 }
 
 /** Returns the location of the documents, if they are not in the home. */
-export function readDatabase({
+export function readDatabaseSettings({
   database,
   databasePooler: pooler,
   migrate,

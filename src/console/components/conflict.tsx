@@ -1,6 +1,6 @@
 import './conflict/conflict.css';
 import { useId, useState } from 'preact/hooks';
-import { type ChangedField, findSide, listChangedFields, resolve, type Side } from '../words/changes.js';
+import { type ChangedField, findSide, listChangedFields, resolveChange, type Side } from '../words/changes.js';
 import { formatLabel, formatPathLabel } from '../words/labels.js';
 import { countValues } from '../words/numbers.js';
 import { formatPath, isObject, type Json, type JsonObject, type Path } from '../words/paths.js';
@@ -30,7 +30,7 @@ interface ConflictProps {
 export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const fields = listChangedFields({ base, mine, theirs });
-  const document = resolve(theirs, fields, chosen);
+  const document = resolveChange(theirs, fields, chosen);
   const openCount = fields.filter((field) => findSide(field, chosen) === null).length;
   return (
     <Banner

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact';
 import { prefetchIndexPage } from '../state/runs.js';
 import type { PageProps } from '../state/location.js';
 
-export interface Page {
+export interface PageEntry {
   /** Path pattern with `:name` for parameters. */
   readonly path: string;
   readonly load: () => Promise<ComponentType<PageProps>>;
@@ -17,7 +17,7 @@ const loadGovernancePage = async () => (await import('../pages/governance/govern
  * All pages. The script of a page is loaded when it is first visited. Fixed parts of an address have priority over
  * parameters.
  */
-export const PAGES: readonly Page[] = [
+export const PAGES: readonly PageEntry[] = [
   { path: '/', load: async () => (await import('../pages/home/home.js')).Home },
   {
     path: '/console/indices/new',
@@ -139,7 +139,7 @@ export const PAGES: readonly Page[] = [
 ];
 
 export interface FoundPage {
-  readonly page: Page;
+  readonly page: PageEntry;
   readonly params: Readonly<Record<string, string>>;
 }
 

@@ -228,7 +228,7 @@ export const findSide = ({ path, by }: ChangedField, chosen: ReadonlyMap<string,
  * Returns the other user's version with this user's values in the selected fields. Returns null while a selection is
  * missing.
  */
-export function resolve(
+export function resolveChange(
   theirs: JsonObject,
   fields: readonly ChangedField[],
   chosen: ReadonlyMap<string, Side>,

@@ -50,7 +50,7 @@ export function describeTerms({ kind, request }: Pick<JobStatus, 'kind' | 'reque
   if (kind !== 'backtest') return '';
   const { benchmark, transaction_cost_bps: costs } = jobRequest;
   return [
-    isObject(benchmark) ? `benchmark ${formatReference(benchmark)}` : 'no benchmark',
+    isObject(benchmark) ? `benchmark ${formatJobReference(benchmark)}` : 'no benchmark',
     typeof costs === 'number' && costs > 0 ? `costs ${costs} bp` : 'no costs',
   ].join(', ');
 }
@@ -69,7 +69,7 @@ export const formatPointer = (pointer: string): string =>
   (pointer.split('/').at(-1) ?? pointer).replace(/_bps$/, '').replaceAll('_', ' ');
 
 /** Formats a benchmark as its id. If its price column is not CLOSE, the column is added: `EQ, price column OPEN`. */
-export function formatReference({ id, price_column: column = 'CLOSE' }: JsonObject): string {
+export function formatJobReference({ id, price_column: column = 'CLOSE' }: JsonObject): string {
   return column === 'CLOSE' ? String(id) : `${String(id)}, price column ${String(column)}`;
 }
 

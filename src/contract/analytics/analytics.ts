@@ -9,16 +9,16 @@ import { FACTOR_MODELS } from '#domain/risk/contributions.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factor-attribution.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { ESTIMATORS } from '#domain/risk/risk-models.js';
-import { compositionErrors, ErrorDetail, Finding, listingQuery, SeriesPayload } from '../payloads.js';
+import { compositionErrors, ErrorDetailPayload, FindingPayload, listingQuery, SeriesPayload } from '../payloads.js';
 import { defineRoutes } from '../route.js';
-import { BacktestRequest, RunKey, RunOf, runQuery, runState, type WithoutRunState } from '../run.js';
+import { BacktestRequest, RunKey, RunOf, runParameter, runState, type WithoutRunState } from '../run.js';
 import {
   BacktestJobStatus,
-  BacktestMetrics,
+  BacktestMetricsPayload,
   BacktestRecordCollection,
   BacktestResultSummary,
   BacktestRunResult,
-  BenchmarkStatistics,
+  BenchmarkStatisticsPayload,
   defineDate,
   defineFraction,
 } from './record.js';
@@ -119,7 +119,7 @@ export const FactorAttributionView = defineObject(() => ({
   requested_end: z.string().nullable(),
   start: z.string(),
   end: z.string(),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       'Months in which the store has too few securities for a regression. The return of these months is in `other`.',
   }),
@@ -195,7 +195,7 @@ export const GroupAttributionView = defineObject(() => ({
   requested_end: z.string(),
   start: z.string(),
   end: z.string(),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description: '`RETURNS_DIFFER`: only one of run and benchmark includes dividends.',
   }),
 })).meta({ id: 'GroupAttributionView' });
@@ -226,7 +226,7 @@ export const BacktestBatchEntry = defineObject(() => ({
       '`queued`: a job runs the backtest. `current` (with `if_stale`): the stored run equals a new run of the request. `refused`: see `error`.',
   }),
   job: BacktestJobStatus.nullable().meta({ description: 'Job of the entry; only if it is queued.' }),
-  error: ErrorDetail.nullable().meta({
+  error: ErrorDetailPayload.nullable().meta({
     description: 'Error of the backtest of this id; only if it is refused.',
   }),
 })).meta({ id: 'BacktestBatchEntry' });
@@ -260,7 +260,7 @@ export const CompareEntry = defineObject(() => ({
   volatility: defineFraction('Annualised standard deviation of returns.'),
   sharpe_ratio: z.number().meta({ description: 'Mean return x periods_per_year / volatility; 0 without volatility.' }),
   max_drawdown: defineFraction('Lowest drawdown, at most 0.'),
-  benchmark_statistics: BenchmarkStatistics.nullable().meta({
+  benchmark_statistics: BenchmarkStatisticsPayload.nullable().meta({
     description:
       'Figures relative to the benchmark of the request; null without a benchmark, for the benchmark itself, and with fewer than 3 common dates.',
   }),
@@ -269,7 +269,7 @@ export type CompareEntry = z.infer<typeof CompareEntry>;
 export const CompareView = defineObject(() => ({
   index_ids: z.array(z.string()),
   entries: z.array(CompareEntry),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       '`DIFFERENT_DATA`: the runs used different data. `RETURNS_DIFFER` and `CURRENCIES_DIFFER`: the levels are not comparable. `WINDOW_CUT`: the benchmark lacks common dates of the runs.',
   }),
@@ -366,7 +366,7 @@ export const OverviewView = defineObject(() => ({
     description: 'Long, short, gross and net exposure of the last rebalance; absent without a short position.',
   }),
   level: SeriesPayload,
-  metrics: BacktestMetrics,
+  metrics: BacktestMetricsPayload,
   parent: ParentPayload.optional().meta({
     description:
       'Comparison of a derived index with its parent. Absent for other indices and in runs of earlier versions.',
@@ -510,7 +510,7 @@ const createSplitFields = () => ({
     .enum(FACTOR_ESTIMATORS)
     .nullable()
     .meta({ description: 'Requested estimator; null for `model` or a stored model.' }),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       '`LOOK_AHEAD`: the estimate uses returns after as_of. `MODEL_LACKS_NAMES`: the stored model has no estimate for some securities. `NO_EFFECT`: the model does not use `factors`.',
   }),
@@ -675,7 +675,7 @@ export const analyticsRoutes = defineRoutes({
     tag,
     summary: 'Returns the stored record of a run.',
     params,
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     success: { status: 200, description: 'The record.', schema: BacktestResultSummary },
     errors: runErrors,
   },
@@ -698,7 +698,7 @@ export const analyticsRoutes = defineRoutes({
     tag,
     summary: 'Returns level, metrics and concentration of a run.',
     params,
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     success: { status: 200, description: 'The overview.', schema: OverviewView },
     errors: runErrors,
   },
@@ -710,7 +710,7 @@ export const analyticsRoutes = defineRoutes({
     summary:
       'Returns the contributions of the securities to the return of a window. The contributions are linked, so that they add up to the return exactly.',
     params,
-    query: defineObject(() => ({ ...runQuery, ...window })),
+    query: defineObject(() => ({ ...runParameter, ...window })),
     view: { name: 'attribution', needs: ['window'] },
     success: { status: 200, description: 'The attribution.', schema: AttributionView },
     errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
@@ -725,7 +725,7 @@ export const analyticsRoutes = defineRoutes({
       'Effects are computed for each period as defined by Brinson and Fachler, and linked as defined by Cariño. They add up to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
       benchmark: BenchmarkName.optional(),
       linking: z.enum(EFFECT_LINKING).default('arithmetic').meta({
@@ -751,7 +751,7 @@ export const analyticsRoutes = defineRoutes({
     description:
       'Each check returns both values, the residual, the tolerance and the verdict. Stored bytes are hashed again to detect changed records.',
     params,
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     view: { name: 'reconcile', needs: ['run-benchmark', 'files', 'own-market'], isMadeAnew: true },
     success: { status: 200, description: 'The checks.', schema: ReconciliationView },
     errors: runErrors,
@@ -763,7 +763,7 @@ export const analyticsRoutes = defineRoutes({
     tag,
     summary: 'Returns one security of a run: its price, its weights, and its correlation with the run.',
     params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     view: { name: 'asset', needs: ['same-store'] },
     success: { status: 200, description: 'The security.', schema: AssetView },
     errors: [...priceErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
@@ -776,7 +776,7 @@ export const analyticsRoutes = defineRoutes({
     summary: 'Returns the holdings of the index on a date, with concentration, drift and risk.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       ...asOf,
       benchmark: BenchmarkName.optional(),
       risk: z.boolean().default(false).meta({ description: 'True adds risk contributions.' }),
@@ -800,7 +800,7 @@ export const analyticsRoutes = defineRoutes({
     summary: 'Splits the active variance against a benchmark index into factor risk and specific risk.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       ...asOf,
       benchmark: BenchmarkName,
       ...createFactorQuery(),
@@ -816,7 +816,7 @@ export const analyticsRoutes = defineRoutes({
     tag,
     summary: 'Splits the total variance of the holdings into factor risk and specific risk.',
     params,
-    query: defineObject(() => ({ ...runQuery, ...asOf, ...createFactorQuery() })),
+    query: defineObject(() => ({ ...runParameter, ...asOf, ...createFactorQuery() })),
     view: { name: 'total-risk', needs: ['factors', 'market'] },
     success: { status: 200, description: 'The decomposition.', schema: TotalRiskDecomposition },
     errors: [
@@ -839,7 +839,7 @@ export const analyticsRoutes = defineRoutes({
       'In each calendar month, the returns of all securities of the store are regressed on exposures known at the previous close. Contributions of all sessions are linked, so that they add up to the total return.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       model: z
         .enum(ATTRIBUTION_MODELS)
         .default('styles')
@@ -858,7 +858,7 @@ export const analyticsRoutes = defineRoutes({
     summary: 'Returns the index levels of a run in any return variant, with the divisor.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       variant: z.enum(RETURN_VARIANTS).optional().meta({
         description:
           'Return variant. Default: the variant of the index. A run on prices that include dividends has only `total`.',

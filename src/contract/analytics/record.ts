@@ -4,14 +4,14 @@ import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { BenchmarkRef, FULL_RUN_REASON_NAMES } from '#domain/definition/runs.js';
 import { MEASURED_VARIANTS } from '#domain/market/market-data.js';
 import { createJobStatus } from '../jobs.js';
-import { Finding, SeriesPayload, skippedFields, TableFrame } from '../payloads.js';
+import { FindingPayload, SeriesPayload, skippedFields, TableFrame } from '../payloads.js';
 import { runState, type WithoutRunState } from '../run.js';
 
 export const defineFraction = (description: string) => z.number().meta({ description: `${description} A fraction.` });
 export const defineDate = (description: string) => z.string().meta({ description, format: 'date' });
 const defineWeightMap = (description: string) => z.record(z.string(), z.number()).meta({ description });
 
-export const BacktestMetrics = defineObject(() => ({
+export const BacktestMetricsPayload = defineObject(() => ({
   annualised_return: defineFraction(
     '(1 + total_return)^(y / n) - 1, where y is the number of sessions per year: 252, or 365 if the calendar trades every day.',
   ),
@@ -33,7 +33,7 @@ export const BacktestMetrics = defineObject(() => ({
 
 const defineRatio = (description: string) => z.number().nullable().meta({ description });
 
-export const ReturnStatistics = defineObject(() => ({
+export const ReturnStatisticsPayload = defineObject(() => ({
   downside_volatility: defineFraction('sqrt(sessions per year x mean of min(return, 0)^2).'),
   sortino_ratio: defineRatio('Mean return x sessions per year / downside volatility; null if no return is negative.'),
   cvar_95: defineFraction(
@@ -47,7 +47,7 @@ export const ReturnStatistics = defineObject(() => ({
   worst_return: defineFraction('Worst session.'),
 })).meta({ id: 'ReturnStatistics' });
 
-export const BenchmarkStatistics = defineObject(() => ({
+export const BenchmarkStatisticsPayload = defineObject(() => ({
   observations: z.int().meta({ description: 'Number of dates in both series.' }),
   benchmark_return: defineFraction('Return of the benchmark over the common dates.'),
   excess_return: defineFraction('Return over the common dates, less the return of the benchmark.'),
@@ -123,7 +123,7 @@ const gapsAndPricing = {
 };
 
 const provenance = {
-  findings: z.array(Finding).meta({ description: 'Warnings of the run.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings of the run.' }),
   run_hash: z.string().meta({
     description:
       'SHA-256 of the engine version, the definitions, the request, and the content and declarations (price basis, currency) of the store. Equal hashes mean equal results.',
@@ -268,7 +268,7 @@ export const BacktestResultSummary = defineObject(() => ({
   index: z
     .strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() })
     .meta({ id: 'IndexBooksPayload' }),
-  metrics: BacktestMetrics,
+  metrics: BacktestMetricsPayload,
   portfolio: PortfolioBookPayload,
   ...gapsAndPricing,
   run_at: z.string().nullable(),
@@ -300,7 +300,7 @@ export const BacktestRunResult = defineObject(() => ({
   }),
   initial_capital: z.number(),
   level: SeriesPayload,
-  metrics: BacktestMetrics,
+  metrics: BacktestMetricsPayload,
   ...gapsAndPricing,
   rebalances: z
     .array(RebalanceSnapshot)

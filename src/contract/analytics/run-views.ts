@@ -6,7 +6,7 @@ import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { ACTION_CHOICES, type ActionChoice } from '#domain/books/pro-forma.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/definition/compliance.js';
 import { ConstraintRow } from '#domain/definition/constraint-class.js';
-import { WithholdingTax } from '#domain/definition/index-document.js';
+import { WithholdingTaxSpec } from '#domain/definition/index-document.js';
 import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { BenchmarkName, type RunViewTerms } from '#domain/definition/runs.js';
 import {
@@ -27,16 +27,23 @@ import {
 } from '#domain/outputs/exports.js';
 import { ScenarioRequest } from '#domain/studies/scenarios.js';
 import { VALUE_MEANING } from '../data.js';
-import { compositionErrors, Finding, listingQuery, SeriesPayload, skippedFields, TableFrame } from '../payloads.js';
+import {
+  compositionErrors,
+  FindingPayload,
+  listingQuery,
+  SeriesPayload,
+  skippedFields,
+  TableFrame,
+} from '../payloads.js';
 import { defineRoutes, FILE_MEDIA, type Route } from '../route.js';
-import { runQuery, runState, type WithoutRunState } from '../run.js';
+import { runParameter, runState, type WithoutRunState } from '../run.js';
 import type { analyticsRoutes } from './analytics.js';
 import {
-  BacktestMetrics,
-  BenchmarkStatistics,
+  BacktestMetricsPayload,
+  BenchmarkStatisticsPayload,
   defineFraction,
   DrawdownRow,
-  ReturnStatistics,
+  ReturnStatisticsPayload,
   StaleFillPayload,
   UnfilledOrderPayload,
 } from './record.js';
@@ -180,7 +187,7 @@ export const DividendPointsView = defineObject(() => ({
   variant: z
     .enum(RETURN_VARIANTS)
     .meta({ description: 'Return variant of the level in which the points are measured.' }),
-  withholding_tax: WithholdingTax.meta({
+  withholding_tax: WithholdingTaxSpec.meta({
     description: 'Withholding rate in the definition that net points use, or rates by the value of a field.',
   }),
   as_of: z.string().meta({ description: 'Last date of the run.' }),
@@ -406,7 +413,7 @@ export const LimitsView = defineObject(() => ({
       description:
         'Smallest price move of one security that causes a breach on the last date. Null beyond a bound, or if no move causes a breach.',
     }),
-  findings: z.array(Finding),
+  findings: z.array(FindingPayload),
 })).meta({ id: 'LimitsView' });
 export type LimitsView = WithoutRunState<z.infer<typeof LimitsView>>;
 
@@ -442,9 +449,9 @@ export const PerformanceView = defineObject(() => ({
     description: 'Level of the benchmark, 100 on the first common date of the window; null if there is none.',
   }),
   drawdown: SeriesPayload.meta({ description: 'Level relative to its peak in the window, less 1; 0 at a high.' }),
-  metrics: BacktestMetrics.meta({ description: 'Figures of the window.' }),
-  statistics: ReturnStatistics.meta({ description: 'Distribution of the returns of the window.' }),
-  benchmark_statistics: BenchmarkStatistics.nullable().meta({
+  metrics: BacktestMetricsPayload.meta({ description: 'Figures of the window.' }),
+  statistics: ReturnStatisticsPayload.meta({ description: 'Distribution of the returns of the window.' }),
+  benchmark_statistics: BenchmarkStatisticsPayload.nullable().meta({
     description: 'Comparison with the benchmark on the common dates of the window; null with fewer than three.',
   }),
   drawdowns: z
@@ -453,7 +460,7 @@ export const PerformanceView = defineObject(() => ({
   annual_returns: z.record(z.string(), z.number()).meta({
     description: 'Return of each calendar year within the window. The returns compound to the total return.',
   }),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description: '`WINDOW_CUT`: the benchmark lacks dates of the window.',
   }),
   monthly_returns: z.record(z.string(), z.number()).meta({
@@ -529,7 +536,7 @@ export const RebalanceList = defineObject(() => ({
   rebalances: z
     .array(RebalanceRow)
     .meta({ description: 'Rebalances by date, beginning with the composition in force at the start.' }),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       'Warnings of the run about rebalances that were not executed (`REBALANCE_HELD`), and about securities that left without a corporate action (`SILENT_DELISTING`). Empty if the run does not store its warnings.',
   }),
@@ -575,7 +582,7 @@ export const RollingRiskView = defineObject(() => ({
     .enum(RISK_REFERENCES)
     .meta({ description: 'Reference of the comparison: the tracked index, or a benchmark.' }),
   benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null if the index is the reference.' }),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description: '`WINDOW_CUT`: the benchmark lacks dates of the run.',
   }),
   risk: TableFrame.meta({
@@ -596,7 +603,7 @@ export const rollingRiskRoutes = defineRoutes({
       'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions. The first figure uses twenty returns.',
     params: defineObject(() => ({ index_id: Id })),
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       window: z.coerce
         .number()
         .int()
@@ -691,7 +698,7 @@ const ScenariosView = defineObject(() => ({
   as_of: z.string(),
   by: z.string(),
   scenarios: z.array(ScenarioResult),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       '`NO_DATA_IN_RANGE`: the store does not cover the window. `WINDOW_CUT`: the data ends within the window. `NO_EFFECT`: an unused setting.',
   }),
@@ -755,7 +762,7 @@ export const RunSummaryCollection = defineObject(() => ({
 })).meta({ id: 'RunSummaryCollection' });
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** Members of a summary row that depend only on the stored run. */
-export type RunFigures = Omit<
+export type RunFiguresPayload = Omit<
   WithoutRunState<z.infer<typeof RunSummaryRow>>,
   'name' | 'run_at' | 'start' | 'benchmark' | 'next_rebalance' | 'coming_rebalance'
 >;
@@ -818,7 +825,7 @@ export const runViewRoutes = defineRoutes({
     description: 'The window is narrowed to dates of the run. All figures are measured within this window.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       ...window,
       of: z.enum(MEASURED_SERIES).optional().meta({
         description:
@@ -838,7 +845,7 @@ export const runViewRoutes = defineRoutes({
     path: '/analytics/{index_id}/rebalances',
     summary: 'Lists every rebalance of a run with its changes, turnover and cost.',
     params,
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     view: { name: 'rebalances', needs: [] },
     success: { status: 200, description: 'The rebalances.', schema: RebalanceList },
     errors,
@@ -853,7 +860,7 @@ export const runViewRoutes = defineRoutes({
         description: 'Date of the rebalance. The response describes the latest rebalance on or before this day.',
       }),
     })),
-    query: z.strictObject(runQuery),
+    query: z.strictObject(runParameter),
     view: { name: 'rebalance', needs: [] },
     success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
     errors: [...errors, 'NO_DATA_AT_DATE'],
@@ -867,7 +874,7 @@ export const runViewRoutes = defineRoutes({
       'Past actions are applied to the holdings of the latest run. Later actions that were announced on or before its last date are pro forma. Actions that await a decision are marked.',
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: the first date of the run.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date.' }),
       table: z.enum(['actions', 'constituents']).optional().meta({
@@ -886,7 +893,7 @@ export const runViewRoutes = defineRoutes({
     description:
       'The points of a security are its weight at the previous close x level at that close x dividend / price, with dividend and price in the currency of the index.',
     params,
-    query: defineObject(() => ({ ...runQuery, ...window })),
+    query: defineObject(() => ({ ...runParameter, ...window })),
     view: { name: 'dividend-points', needs: ['window', 'market'] },
     success: { status: 200, description: 'The points.', schema: DividendPointsView },
     errors: [
@@ -905,7 +912,7 @@ export const runViewRoutes = defineRoutes({
     description: `Groups and datapoints are as known on each date. BETA is computed as in rules, against the equally weighted universe of the index on the date. A benchmark is run from its definition and must have holdings on every date. A CSV or Arrow file contains one \`table\`:\n\n${formatTableLines(EXPOSURE_TABLES)}`,
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       by: z.string().min(1).max(64).optional().meta({
         description:
           'Reference column to group by. Default: SECTOR. Securities without the column are UNCLASSIFIED; IDENTIFIER groups by security.',
@@ -957,7 +964,7 @@ export const runViewRoutes = defineRoutes({
     description: `A security without a value in the reference column ISSUER is a separate issuer. A finding reports this. ${limitsAsFile}`,
     params,
     query: defineObject(() => ({
-      ...runQuery,
+      ...runParameter,
       rule: z
         .enum(LIMIT_RULE_NAMES)
         .optional()
@@ -984,7 +991,7 @@ export const runViewRoutes = defineRoutes({
     summary: 'Checks constraints on every session of a run.',
     description: `Constraints can refer to holdings and their datapoints. Constraints on a parent index, trades or forecast risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
     params,
-    query: defineObject(() => ({ ...runQuery, table: limitTable, ...window })),
+    query: defineObject(() => ({ ...runParameter, table: limitTable, ...window })),
     body: {
       schema: LimitsRequest,
       example: { rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.08 } }] },
@@ -1001,7 +1008,7 @@ export const runViewRoutes = defineRoutes({
       'Returns the return of the composition of a run in historical windows and under shocks, by security and group. Nothing is stored.',
     params,
     description: `A CSV, Arrow, Parquet or Excel file contains one \`table\`:\n\n${formatTableLines(SCENARIO_TABLES)}`,
-    query: defineObject(() => ({ ...runQuery, table: scenarioTable })),
+    query: defineObject(() => ({ ...runParameter, table: scenarioTable })),
     body: {
       schema: ScenarioRequest,
       example: {

@@ -9,7 +9,7 @@ import { METHODOLOGY_SECTIONS } from '#domain/definition/methodology.js';
 import { NamedPlugins } from '#domain/definition/plugins.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
 import { WeightingSpec } from '#domain/definition/weighting.js';
-import { Finding, ParameterSpec, SeriesPayload, skippedFields, TypeSpec } from '../payloads.js';
+import { FindingPayload, ParameterSpecPayload, SeriesPayload, skippedFields, TypeSpecPayload } from '../payloads.js';
 
 const expression = z.union([
   z
@@ -76,7 +76,7 @@ export const DatapointEvaluation = defineObject(() => ({
     )
     .max(VALUES_MAX)
     .meta({ description: 'Values of the requested securities, or of the first securities with a value.' }),
-  findings: z.array(Finding),
+  findings: z.array(FindingPayload),
 })).meta({ id: 'DatapointEvaluation', description: 'Analysis of an expression, for an editor.' });
 export type DatapointEvaluation = z.output<typeof DatapointEvaluation>;
 
@@ -95,7 +95,7 @@ const FunctionSpec = defineObject(() => ({
 
 export const SavedIndex = defineObject(() => ({
   index: IndexDocument,
-  findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings that did not prevent the save.' }),
 })).meta({ id: 'SavedIndex' });
 export type SavedIndex = z.infer<typeof SavedIndex>;
 
@@ -118,7 +118,7 @@ export const IndexSummary = defineObject(() => ({
   has_run: z.boolean().meta({ description: 'True if a backtest record is stored.' }),
   run_at: z.string().nullable().meta({ description: 'Time of the backtest record.' }),
   tags: z.array(z.string()).meta({ description: 'Labels of the document.' }),
-  problems: z.array(Finding).meta({
+  problems: z.array(FindingPayload).meta({
     description: 'Documents that the definition names and that are not stored any more, such as a part of a blend.',
   }),
 })).meta({ id: 'IndexSummary' });
@@ -146,11 +146,11 @@ export const IndexDeletion = defineObject(() => ({
 })).meta({ id: 'IndexDeletion' });
 export type IndexDeletion = z.infer<typeof IndexDeletion>;
 
-const defineFields = (description: string) => z.array(ParameterSpec).meta({ description });
+const defineFields = (description: string) => z.array(ParameterSpecPayload).meta({ description });
 
 export const RuleTypes = defineObject(() => ({
-  selection: z.array(TypeSpec),
-  weighting: z.array(TypeSpec),
+  selection: z.array(TypeSpecPayload),
+  weighting: z.array(TypeSpecPayload),
   functions: z.array(FunctionSpec).meta({ description: 'Functions of expressions.' }),
   fields: z
     .strictObject({
@@ -179,7 +179,7 @@ export const OverlayTypes = defineObject(() => ({
             .string()
             .meta({ description: 'Level of session t from the previous level. g is the growth of the index.' }),
           reference: z.string().meta({ description: 'Publication that contains the formula.' }),
-          parameters: z.array(ParameterSpec),
+          parameters: z.array(ParameterSpecPayload),
           example: z.record(z.string(), z.unknown()),
         })
         .meta({ id: 'OverlayTypeSpec' }),
@@ -310,7 +310,7 @@ export const TemplateDetail = defineObject(() => ({
     description:
       'Bodies in the form that PUT accepts, underlying indices first. If the served store lacks exchange rates into the currency of the template, they have the currency and the calendar of the store.',
   }),
-  findings: z.array(Finding).meta({
+  findings: z.array(FindingPayload).meta({
     description:
       'Other data that the served store lacks, such as exchange rates, or the reason why the rules have no composition on the base date.',
   }),

@@ -7,7 +7,7 @@ import { BREACH_RULE_NAMES } from '#domain/definition/compliance.js';
 import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { EXPOSURE_REASONS } from '#domain/definition/overlay-type.js';
 import { THRESHOLDS, type ThresholdType } from '#domain/definition/selection.js';
-import { Finding, SeriesPayload } from '../payloads.js';
+import { FindingPayload, SeriesPayload } from '../payloads.js';
 import { definitionRun } from '../run.js';
 import { IndexDocumentBody } from './definitions.js';
 
@@ -235,7 +235,7 @@ const DerivedSource = defineObject(() => ({
   solve: NameSolve.nullable().meta({
     description: 'Explanation of the weight in the solution; null if the security is not a candidate.',
   }),
-  findings: z.array(Finding).meta({ description: 'Warnings of the optimisation.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings of the optimisation.' }),
 })).meta({
   id: 'DerivedSource',
   description: 'Explanation of the weight in the parent, at the rebalance that was optimised, and of the optimisation.',
@@ -326,7 +326,7 @@ export const IndexExplanation = defineObject(() => ({
 export type IndexExplanation = z.infer<typeof IndexExplanation>;
 
 /** Figures of the weights in an optimisation: of the index weights or of the solution. */
-export const WeightFigures = defineObject(() => ({
+export const WeightFiguresPayload = defineObject(() => ({
   objective_value: z
     .number()
     .nullable()
@@ -360,7 +360,7 @@ export const LevelSketchRequest = defineObject(() => ({ document: IndexDocumentB
   id: 'LevelSketchRequest',
 });
 
-export const LevelSketch = defineObject(() => ({
+export const LevelSketchPayload = defineObject(() => ({
   level: SeriesPayload.meta({
     description:
       'Levels of some sessions of the last three years of the served store, beginning with the base value. Rules that use the previous composition, such as buffers, start with no constituents.',
@@ -373,7 +373,7 @@ export const LevelSketch = defineObject(() => ({
     description: 'Fraction in the underlying index after each close; null for an index without a target exposure.',
   }),
 })).meta({ id: 'LevelSketch' });
-export type LevelSketch = z.infer<typeof LevelSketch>;
+export type LevelSketchPayload = z.infer<typeof LevelSketchPayload>;
 
 export const PreviewStep = defineObject(() => ({
   position: z.int().min(0).meta({ description: 'Position of the step. 0 is the universe, and rules follow in order.' }),
@@ -420,7 +420,7 @@ export const PreviewConstraint = defineObject(() => ({
   }),
 })).meta({ id: 'PreviewConstraint' });
 
-export const PooledScenarios = defineObject(() => ({
+export const PooledScenariosPayload = defineObject(() => ({
   dates: z.array(z.string()).meta({ description: 'Session of each scenario.' }),
   probabilities: z.array(z.number()).meta({ description: 'Probability of each scenario; they sum to 1.' }),
   relative_entropy: z.number().meta({
@@ -452,15 +452,15 @@ export const PreviewSolve = defineObject(() => ({
   source_index_id: z.string(),
   objective: z.string(),
   rebalance_date: z.string().meta({ description: 'Latest rebalance of the parent on or before as_of.' }),
-  before: WeightFigures.meta({ description: 'Figures of the index weights.' }),
-  after: WeightFigures.meta({ description: 'Figures of the solved weights.' }),
+  before: WeightFiguresPayload.meta({ description: 'Figures of the index weights.' }),
+  after: WeightFiguresPayload.meta({ description: 'Figures of the solved weights.' }),
   binding: z.array(z.string()).meta({ description: 'Labels of binding constraints.' }),
   constraints: z.array(PreviewConstraint).meta({
     description:
       'Every constraint, binding or not. A row with one bound per security or group has an entry for each binding one; if none is binding, for the tightest.',
   }),
   exceeded: z.array(ExceededLimit).meta({ description: 'Soft bounds that the solved weights violate.' }),
-  scenario_views: PooledScenarios.nullable().meta({
+  scenario_views: PooledScenariosPayload.nullable().meta({
     description: 'Probabilities of the scenarios for `scenario_views`; otherwise null.',
   }),
 })).meta({ id: 'PreviewSolve' });
@@ -535,7 +535,9 @@ export const PreviewResponse = defineObject(() => ({
     description:
       'Changes of constituents between reviews (`events`) that were decided on resolved_date. Assets and weights are the result of the rules.',
   }),
-  findings: z.array(Finding).meta({ description: 'Warnings, for example about selected securities without a weight.' }),
+  findings: z
+    .array(FindingPayload)
+    .meta({ description: 'Warnings, for example about selected securities without a weight.' }),
 })).meta({ id: 'PreviewResponse' });
 /** A computed preview; the response adds the version. */
 export type PreviewResponse = Omit<z.infer<typeof PreviewResponse>, 'index_version'>;
@@ -653,7 +655,7 @@ export const RebalancePack = defineObject(() => ({
   reconciliation: PackReconciliation.nullable().meta({
     description: 'Changes since the announcement; null on or before its date.',
   }),
-  findings: z.array(Finding),
+  findings: z.array(FindingPayload),
 })).meta({ id: 'RebalancePack' });
 
 export const WhatIfRequest = defineObject(() => ({
@@ -710,6 +712,6 @@ export const WhatIfResponse = defineObject(() => ({
   removed: z.array(WeightChange),
   changed: z.array(WeightChange),
   turnover: z.number().meta({ description: 'One-way turnover: half the sum of the absolute changes.' }),
-  findings: z.array(Finding).meta({ description: 'Warnings about the changed document.' }),
+  findings: z.array(FindingPayload).meta({ description: 'Warnings about the changed document.' }),
 })).meta({ id: 'WhatIfResponse' });
 export type WhatIfResponse = z.infer<typeof WhatIfResponse>;

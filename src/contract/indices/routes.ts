@@ -23,7 +23,7 @@ import {
 } from './definitions.js';
 import {
   IndexExplanation,
-  LevelSketch,
+  LevelSketchPayload,
   LevelSketchRequest,
   PreviewDocumentRequest,
   PreviewRequest,
@@ -188,7 +188,7 @@ export const indexRoutes = defineRoutes({
         },
       },
     },
-    success: { status: 200, description: 'The level.', schema: LevelSketch },
+    success: { status: 200, description: 'The level.', schema: LevelSketchPayload },
     errors: compositionErrors,
   },
   whatIf: {

@@ -16,7 +16,7 @@ import { createDecisionTerms, createIndexTerms, hasSeparateVariants } from '../b
 import type { RequestedRange } from '../books/window.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { findReadReviews } from '../decide/rule-decider.js';
-import { listReviews, listTexts, readNotice } from '../definition/amendments.js';
+import { listReviews, listDatedTexts, readNotice } from '../definition/amendments.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { type IndexDocument, isDerivedDocument, isRuleDocument } from '../definition/index-document.js';
 import type { TriggeredRebalance } from '../definition/index-schedule.js';
@@ -215,7 +215,7 @@ export function listRecentIndices(
  * how long before a rebalance a decision can be made. A phase-in and functions such as `last_review` read earlier reviews.
  */
 function findOldestRead({ document, sm, to }: SimulatedIndex): Day {
-  const texts = listTexts(document).map((text) => text.document);
+  const texts = listDatedTexts(document).map((text) => text.document);
   const notice = Math.max(...texts.map(readNotice));
   const session = Math.max(0, to - notice);
   const phaseReviews = texts.flatMap(listReviews).flatMap((review) => {
@@ -231,7 +231,7 @@ function listPathReviews(
   indices: readonly SimulatedIndex[],
 ): readonly Day[] {
   const derivations = indices
-    .flatMap(({ document }) => listTexts(document).map((text) => text.document))
+    .flatMap(({ document }) => listDatedTexts(document).map((text) => text.document))
     .filter(isDerivedDocument)
     .map(({ derivation }) => ({ parentId: derivation.source_index_id, rows: derivation.constraints }));
   return [...derivations, { parentId: indexId, rows: strategy?.constraints ?? [] }].flatMap(({ parentId, rows }) => {
@@ -262,7 +262,7 @@ export function readTreatment(
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */
-export type IndexContext = Pick<Compositions, 'document' | 'treatment' | 'sm' | 'outside'>;
+export type ResumeContext = Pick<Compositions, 'document' | 'treatment' | 'sm' | 'outside'>;
 
 export interface ResumeRunInput {
   readonly plan: BacktestPlan;
@@ -307,7 +307,7 @@ export interface Continuation {
 }
 
 /** Simulation of an index over the new sessions. */
-export interface IndexContinuation extends IndexContext {
+export interface IndexContinuation extends ResumeContext {
   /** Last session of the stored book (`from`) and of the extension (`to`). */
   readonly from: number;
   readonly to: number;

@@ -9,7 +9,7 @@ import {
   type Gap,
   type LevelsOnlyEnd,
   listGaps,
-  readSecurityCurrency,
+  readBookCurrency,
   type StoredBook,
 } from '../books/book.js';
 import {
@@ -210,7 +210,7 @@ function createRemains(
     solves: solves.findings,
     index: index.book,
     portfolio,
-    currency: readSecurityCurrency(index.book, index.document),
+    currency: readBookCurrency(index.book, index.document),
   });
   const groups = Object.fromEntries(
     Object.entries(findings).map(([group, storedFindings]) => [
@@ -352,7 +352,7 @@ export function extendRun(input: ExtendInput): ExtendedRun {
       before: stored.header.dates,
       hasIndexWeights: stored.header.has_index_weights,
       rates: createForeignRates(
-        createExchangeRates(index.sm, readSecurityCurrency(continuation.portfolio, index.document)),
+        createExchangeRates(index.sm, readBookCurrency(continuation.portfolio, index.document)),
         heldColumns.names,
       ),
       actionsOf: input.actionsOf,

@@ -1,6 +1,6 @@
 import { allocateRetainedFloats, allocateRetainedIntegers, allocateRetainedMemory } from '#base/memory.js';
 import { LIMITS } from '../base/limits.js';
-import { type Book, type BookEvent, type Gap, readSecurityCurrency } from '../books/book.js';
+import { type Book, type BookEvent, type Gap, readBookCurrency } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { type EventTerms, listEvents } from '../books/events.js';
 import { createIndexTerms } from '../books/index-run.js';
@@ -46,7 +46,7 @@ function selectLatestPositions(
     slot: new Int32Array(memory, 36 * count, count),
   };
   const growth = createIndexTerms(index.compositions);
-  const readPrice = createPriceReader(portfolio, { ...growth, currency: readSecurityCurrency(portfolio, document) });
+  const readPrice = createPriceReader(portfolio, { ...growth, currency: readBookCurrency(portfolio, document) });
   let row = count;
   for (let t = length - 1; row > 0; t--) {
     for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
@@ -77,10 +77,10 @@ interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'> {
  */
 function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
   const { sm, from, columns, events } = portfolio;
-  const rates = createExchangeRates(sm, readSecurityCurrency(portfolio, document));
+  const rates = createExchangeRates(sm, readBookCurrency(portfolio, document));
   const { treatment, outside } = index.compositions;
   const growth = createIndexTerms(index.compositions);
-  const readPrice = createPriceReader(portfolio, { ...growth, currency: readSecurityCurrency(portfolio, document) });
+  const readPrice = createPriceReader(portfolio, { ...growth, currency: readBookCurrency(portfolio, document) });
   const terms = { sm, rates, treatment, outside, growth };
   const price = allocateRetainedFloats(trades.count - first);
   let e = 0;
@@ -158,7 +158,7 @@ export interface RecordedGaps {
 }
 
 /** Returns the gaps of a run by day, then security. */
-export function listGaps({
+export function listRunGaps({
   gaps,
   portfolio: { sm },
 }: {

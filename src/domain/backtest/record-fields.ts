@@ -14,7 +14,7 @@ import type { Book } from '../books/book.js';
 import { CannotResumeError } from '../definition/runs.js';
 
 /** Position of an array: a range of a block of the run file. */
-export interface Reference {
+export interface BlockReference {
   readonly block: string;
   readonly kind: NumberType;
   readonly from: number;
@@ -23,11 +23,11 @@ export interface Reference {
 
 /** Array that consists of several ranges, in order. An extension of a run creates such arrays. */
 export interface Segments {
-  readonly parts: readonly Reference[];
+  readonly parts: readonly BlockReference[];
 }
 
 /** Place of an array in the run file. */
-type ArrayLocation = Reference | Segments;
+type ArrayLocation = BlockReference | Segments;
 
 /** Blocks of the run file for arrays of the record without a separate block. */
 export const POOLS = { f64: 'recordF64', i32: 'recordI32', u8: 'recordU8' } as const satisfies Record<
@@ -52,7 +52,7 @@ export function isArrayLocation(value: unknown): value is ArrayLocation {
   return typeof value === 'object' && value !== null && ('block' in value || 'parts' in value);
 }
 
-function listParts(place: ArrayLocation): readonly Reference[] {
+function listParts(place: ArrayLocation): readonly BlockReference[] {
   return 'block' in place ? [place] : place.parts;
 }
 
@@ -65,7 +65,7 @@ export function readNumbersAt(stored: StoredNumbers, place: ArrayLocation): Numb
   return concatenate(listParts(place).map((part) => readNumbers(stored, part)));
 }
 
-function readNumbers(stored: StoredNumbers, { block, kind, from, to }: Reference): Numbers {
+function readNumbers(stored: StoredNumbers, { block, kind, from, to }: BlockReference): Numbers {
   return stored[kind](block, from, to);
 }
 
@@ -76,7 +76,7 @@ export type AppendedNumbers = { readonly [K in NumberType]: readonly NumbersOf<K
 interface Pools {
   readonly added: AppendedNumbers;
   /** Appends numbers to the pool of their number type. */
-  add(numbers: Numbers): Reference;
+  add(numbers: Numbers): BlockReference;
   /** Appends to an array and returns its new place. An array in a separate block is extended in that block. */
   grow(place: ArrayLocation, more: Numbers): ArrayLocation;
   /** Appends to an array, keeping at most `stay` earlier elements. */
@@ -94,18 +94,18 @@ export function openPools(stored: StoredNumbers): Pools {
   };
   const begins = { f64: stored.poolLength('f64'), i32: stored.poolLength('i32'), u8: stored.poolLength('u8') };
   const ends = { ...begins };
-  const addNumbers = (numbers: Numbers): Reference => {
+  const addNumbers = (numbers: Numbers): BlockReference => {
     const kind = findNumberType(numbers);
     const from = ends[kind];
     if (numbers.length > 0) pushNumbers(numbers);
     return { block: POOLS[kind], kind, from, to: (ends[kind] += numbers.length) };
   };
-  const joinParts = (parts: readonly Reference[], more: Numbers): ArrayLocation => {
+  const joinParts = (parts: readonly BlockReference[], more: Numbers): ArrayLocation => {
     const references = more.length === 0 ? parts : [...parts, addNumbers(more)];
     return references.length === 1 ? references[0]! : { parts: references };
   };
-  const isAppended = ({ block, kind, from }: Reference): boolean => block === POOLS[kind] && from >= begins[kind];
-  const findAppendedNumbers = ({ kind, from, to }: Reference): Numbers => {
+  const isAppended = ({ block, kind, from }: BlockReference): boolean => block === POOLS[kind] && from >= begins[kind];
+  const findAppendedNumbers = ({ kind, from, to }: BlockReference): Numbers => {
     if (from === to) return new NUMBER_TYPES[kind](0);
     let position = begins[kind];
     for (const numbers of addedNumbers[kind]) {
@@ -132,8 +132,8 @@ export function openPools(stored: StoredNumbers): Pools {
 /**
  * Returns references to the last `count` elements of an array. If `count` is 0, returns a reference to an empty range.
  */
-function selectLastElements(parts: readonly Reference[], count: number): Reference[] {
-  const last: Reference[] = [];
+function selectLastElements(parts: readonly BlockReference[], count: number): BlockReference[] {
+  const last: BlockReference[] = [];
   let remainingCount = count;
   for (const part of parts.toReversed()) {
     const length = Math.min(remainingCount, part.to - part.from);
@@ -150,7 +150,7 @@ export interface Packing {
    * @param isPositions true if the numbers are market columns, which are stored as positions in the identifiers of the
    * record.
    */
-  place(numbers: Numbers, isPositions: boolean): Reference;
+  place(numbers: Numbers, isPositions: boolean): BlockReference;
   /** Returns true if the frame is that of the portfolio. Its weights are already a block of the run file. */
   isOfPortfolio(frame: WeightsFrame): boolean;
 }

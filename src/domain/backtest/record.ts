@@ -9,7 +9,7 @@ import type { Book } from '../books/book.js';
 import type { Composition, Compositions } from '../books/compositions.js';
 import { createIndexShares, type IndexShares, type IndexSharesReader, omitIndexShares } from '../books/index-run.js';
 import { listStaleFills, type StaleFills, type Trades } from '../books/trades.js';
-import { type CalendarCoverage, limitToCoverage } from '../books/window.js';
+import { type WindowCoverage, limitToCoverage } from '../books/window.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import type { RebalanceCause } from '../definition/index-schedule.js';
 import { DEFAULT_REVIEW } from '../definition/schedule.js';
@@ -17,7 +17,7 @@ import type { Continuation, IndexContinuation } from './checkpoint.js';
 import {
   createPositionRows,
   createTransactionRows,
-  listGaps,
+  listRunGaps,
   listPricing,
   listUnfilledOrders,
   type PositionRows,
@@ -46,7 +46,7 @@ import {
   readMember,
   readNumbersAt,
   type RecordExtension,
-  type Reference,
+  type BlockReference,
   type StoredNumbers,
   type WeightsFrame,
 } from './record-fields.js';
@@ -78,7 +78,7 @@ function returnNull(): null {
 interface WholeBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
-  readonly coverage: CalendarCoverage | null;
+  readonly coverage: WindowCoverage | null;
   /** Null for a plain series. */
   readonly index: {
     readonly book: Book;
@@ -91,7 +91,7 @@ interface WholeBook {
 interface AppendedBook {
   readonly days: Int32Array;
   readonly levels: Float64Array;
-  readonly coverage: CalendarCoverage | null;
+  readonly coverage: WindowCoverage | null;
   readonly index: Pick<IndexContinuation, 'composed' | 'book' | 'document' | 'treatment'> | null;
   readonly divisor: Float64Array | null;
   readonly frame: AppendedFrame | null;
@@ -171,7 +171,7 @@ interface AppendedIndex {
   readonly index: IndexContinuation;
   /** Number of stored dates of the book. */
   readonly before: number;
-  readonly coverage: CalendarCoverage | null;
+  readonly coverage: WindowCoverage | null;
 }
 
 function toAppendedIndex(
@@ -475,8 +475,8 @@ export const ARRAY_FIELDS = createFieldGroup({
   }),
   portfolio: PORTFOLIO,
   gaps: recordFields.of({
-    whole: ({ run }) => listGaps(run),
-    added: ({ gaps, continuation }) => listGaps({ gaps, portfolio: continuation.portfolio }),
+    whole: ({ run }) => listRunGaps(run),
+    added: ({ gaps, continuation }) => listRunGaps({ gaps, portfolio: continuation.portfolio }),
     field: GAPS,
   }),
   pricing: recordFields.of({
@@ -637,10 +637,10 @@ function createPools({ portfolio }: RunRecord, blocks: ReadonlyMap<Numbers, stri
   const arrays: Record<NumberType, Numbers[]> = { f64: [], i32: [], u8: [] };
   const lengths = { f64: 0, i32: 0, u8: 0 };
   const positions = new Set<Numbers>();
-  const references = new Map<Numbers, Reference>(
+  const references = new Map<Numbers, BlockReference>(
     Array.from(blocks, ([array, block]) => [array, { block, kind: findNumberType(array), from: 0, to: array.length }]),
   );
-  const storeArray = (array: Numbers, isPositions: boolean): Reference => {
+  const storeArray = (array: Numbers, isPositions: boolean): BlockReference => {
     let reference = references.get(array);
     if (!reference) {
       const kind = findNumberType(array);
@@ -696,7 +696,7 @@ export function readDescription(bytes: Uint8Array): Description {
 export function readPacked(description: Uint8Array, stored: StoredNumbers): StoredRecord {
   const { identifiers, plain, rest } = readDescription(description);
   const recordIdentifiers = [...identifiers];
-  const reading = readRecord(stored, recordIdentifiers);
+  const reading = createRecordSource(stored, recordIdentifiers);
   return { identifiers: recordIdentifiers, ...JSON_FIELDS.read(plain, reading), ...ARRAY_FIELDS.read(rest, reading) };
 }
 
@@ -704,7 +704,7 @@ export function readPacked(description: Uint8Array, stored: StoredNumbers): Stor
  * Creates a reader of the record's arrays.
  * @param identifiers receives the securities that occur only in the portfolio frame
  */
-export function readRecord(stored: StoredNumbers, identifiers: string[]): ArraySource {
+export function createRecordSource(stored: StoredNumbers, identifiers: string[]): ArraySource {
   let frame: WeightsFrame | undefined;
   return {
     numbers: (place) => readNumbersAt(stored, place),

@@ -30,7 +30,7 @@ import { simulateBook } from '../books/step.js';
 import { checkRequestedRange, type RequestedRange } from '../books/window.js';
 import { listDriftedIndices } from '../datapoints/expression-checks.js';
 import { computeLookBack, type LookBack } from '../decide/rule-decider.js';
-import { findReview, isInAnyText, listTexts } from '../definition/amendments.js';
+import { findReview, isInAnyText, listDatedTexts } from '../definition/amendments.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { type BreachRule, createBreachWatch, findBreachRule } from '../definition/compliance.js';
 import { changesMembers, type EventsSpec } from '../definition/events.js';
@@ -66,7 +66,7 @@ import {
 import { computeDerivedLookBack } from '../optimisation/derived-index.js';
 import {
   type Continuation,
-  type IndexContext,
+  type ResumeContext,
   type IndexContinuation,
   readTreatment,
   type ResumeRunInput,
@@ -116,7 +116,7 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
   return [...resumed].flatMap(([id, { due, memory, before }]) =>
     due.flatMap((rebalance): CalendarLookBack[] => {
       const { decision } = rebalance;
-      const { document } = listTexts(documents[id]!)[rebalance.amendment ?? 0]!;
+      const { document } = listDatedTexts(documents[id]!)[rebalance.amendment ?? 0]!;
       const sm = marked.get(document.calendar)!;
       const holdingLooks = [
         ...listHoldingsLookBack(document, rebalance, { sessions: sm.sessions, before }),
@@ -275,7 +275,7 @@ function selectMarketInLookBack(
 /** Market from the last simulated sessions of a run's indices, and the decisions made on it. */
 interface MarketView {
   readonly range: RequestedRange;
-  contextOf(indexId: string): IndexContext;
+  contextOf(indexId: string): ResumeContext;
   spanOf(indexId: string): Span;
   decided(indexId: string): Pick<IndexContinuation, 'composed' | 'findings'>;
   /**
@@ -413,7 +413,7 @@ function assertNoBreach(
 ): void {
   for (const [id, { isCalled }] of recent) {
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
-    for (const { document } of listTexts(documents[id]!)) {
+    for (const { document } of listDatedTexts(documents[id]!)) {
       const rule = findBreachRule(document);
       if (rule === null) continue;
       const isUnknown = isCalled || index === undefined || publishesPriceReturn(index); // the book that decides is not resumed
@@ -446,7 +446,7 @@ function assertNoMemberChange(
   simulated: readonly IndexContinuation[],
 ): void {
   for (const [id, { list }] of recent) {
-    const eventSpecs = listTexts(documents[id]!).map(({ document }) => document.events);
+    const eventSpecs = listDatedTexts(documents[id]!).map(({ document }) => document.events);
     const eventsOfChanges = eventSpecs.filter(changesMembers);
     if (eventsOfChanges.length === 0) continue;
     const index = simulated.find((indexContinuation) => indexContinuation.document.id === id);
@@ -481,7 +481,7 @@ function keepsMissing(
   { document, sm, treatment }: IndexContinuation,
   { session, columns, reviews = [], amendment = 0 }: Composition,
 ): boolean {
-  const text = listTexts(document)[amendment]!.document;
+  const text = listDatedTexts(document)[amendment]!.document;
   const isExcluding = findTreatment(treatment, sm.sessions[session]!).missing_prices === 'exclude';
   if (!isExcluding || reviews.every((id) => findReview(text, id).scope === 'membership')) return false;
   return columns.some((column) => !sm.hasBar(session, column) && sm.isOpen(session, column));

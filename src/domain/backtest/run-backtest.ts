@@ -10,7 +10,7 @@ import {
   type BookInput,
   type LevelsOnlyEnd,
   listGaps,
-  readSecurityCurrency,
+  readBookCurrency,
   shortenBookEnd,
 } from '../books/book.js';
 import { assertScheduled, createComposer, type DatedMarkets } from '../books/composer.js';
@@ -21,7 +21,7 @@ import { hasAnyBar } from '../books/rebalance-dates.js';
 import { createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import { countStale, groupFillsByRebalance, listTrades, reportStaleFills } from '../books/trades.js';
-import { type CalendarCoverage, checkRequestedRange, openMarketOn } from '../books/window.js';
+import { type WindowCoverage, checkRequestedRange, openMarketOn } from '../books/window.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { isDerivedDocument, isOverlayDocument } from '../definition/index-document.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
@@ -200,7 +200,7 @@ interface IndexSpan {
   /** First session of a portfolio that follows the index. */
   readonly from?: number;
   readonly to: number;
-  readonly coverage: CalendarCoverage | null;
+  readonly coverage: WindowCoverage | null;
   readonly memory?: Memory | undefined;
   readonly pricesApart?: boolean;
   /** True to keep only some rows of weights; see `BookInput`. */
@@ -316,7 +316,7 @@ export function runBacktest(input: RunInput): Run {
     solves: computedRun.warnings,
     index: index.book,
     portfolio,
-    currency: readSecurityCurrency(index.book, document),
+    currency: readBookCurrency(index.book, document),
   });
   const staleFills = groupFillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);

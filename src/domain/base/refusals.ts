@@ -271,7 +271,7 @@ export class Refusal extends Error {
 }
 
 /** Returns true if an error means temporary unavailability. */
-export const isUnavailable = (thrown: unknown): thrown is Refusal =>
+export const isStoreUnavailable = (thrown: unknown): thrown is Refusal =>
   thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 
 /**

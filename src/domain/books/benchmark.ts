@@ -20,7 +20,7 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
 import { createIndexTerms, listBookDays, simulateIndexBook } from './index-run.js';
-import { type CalendarCoverage, limitToCoverage } from './window.js';
+import { type WindowCoverage, limitToCoverage } from './window.js';
 
 type CurrencyDocument = Pick<IndexDocument, 'currency'>;
 
@@ -99,7 +99,7 @@ export interface BenchmarkRun {
   readonly index: {
     readonly compositions: Compositions;
     readonly book: Book;
-    readonly coverage: CalendarCoverage | null;
+    readonly coverage: WindowCoverage | null;
   } | null;
 }
 

@@ -646,7 +646,7 @@ export function readDrift({ drift, overlay, gross }: Pick<Book, 'drift' | 'overl
   return overlay?.drift ?? drift ?? gross;
 }
 
-export function readSecurityCurrency(
+export function readBookCurrency(
   { overlay }: Pick<Book, 'overlay'>,
   { currency }: { readonly currency: string },
 ): string {
@@ -850,7 +850,7 @@ export function createSparseMemory(): SparseWeightMemory {
  * Returns one number per slot: 1 if it has a weight at some close or before an event, or if a holding converted into it,
  * otherwise 0, [H]. A security can be sold on the close of the conversion.
  */
-export function markHoldings({ weights, events }: Pick<Book, 'weights' | 'events'>, width: number): Uint8Array {
+export function markEverHeld({ weights, events }: Pick<Book, 'weights' | 'events'>, width: number): Uint8Array {
   const isHeld = new Uint8Array(width);
   for (const rows of [weights, ...events.map(({ before }) => before)]) {
     for (let i = 0; i < rows.length; i++) if (rows[i] !== 0) isHeld[i % width] = 1;

@@ -8,7 +8,7 @@ import {
   findTextInForce,
   type IndexText,
   isInAnyText,
-  listTexts,
+  listDatedTexts,
   listTextSpans,
   readNotice,
 } from '../definition/amendments.js';
@@ -368,7 +368,7 @@ function decideAll(
 /** Returns true if securities that left after a review was decided are to be replaced. */
 function needsReplacements(composer: Composer, indexId: string, composition: Composition): boolean {
   const document = composer.document(indexId);
-  const { events } = listTexts(document)[composition.amendment ?? 0]!.document;
+  const { events } = listDatedTexts(document)[composition.amendment ?? 0]!.document;
   return document.pipeline !== null && countMissing(composition, events) > 0;
 }
 
@@ -675,7 +675,7 @@ export function createComposer({
     },
     universe: (indexId, session) => findUniverse(composer, readMembers, { indexId, session }),
     under: (indexId, amendment) =>
-      createAmendedComposer(composer, listTexts(composer.document(indexId))[amendment]!, readMembers),
+      createAmendedComposer(composer, listDatedTexts(composer.document(indexId))[amendment]!, readMembers),
     members: (indexId, session) => listUniverseMembers(composer, readMembers, { indexId, session }),
     outsideMergers(indexId) {
       if (!outsideMergersById.has(indexId)) outsideMergersById.set(indexId, findOutsideMergers(composer, indexId));
@@ -770,7 +770,7 @@ function refuseMissingModel(modelId: string): StoredModel {
 }
 
 const readLongestNotice = (document: IndexDocument): number =>
-  Math.max(...listTexts(document).map((text) => readNotice(text.document)));
+  Math.max(...listDatedTexts(document).map((text) => readNotice(text.document)));
 
 /** Securities that an overlay holds through its underlying indices after the close of a session. */
 export interface OverlayPreview {

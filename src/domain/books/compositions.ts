@@ -167,7 +167,7 @@ export interface ConstituentSwap {
 }
 
 /** Security that replaces a constituent, with its rank. */
-export interface Candidate {
+export interface RankedCandidate {
   readonly column: number;
   readonly rank: number;
 }

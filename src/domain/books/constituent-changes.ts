@@ -65,7 +65,7 @@ export interface WaitingOrder extends Pick<UnfilledOrder, 'side' | 'target' | 'r
 }
 
 /** Membership of a security in an index at a close. */
-export interface Presence {
+export interface ConstituentPresence {
   /** Current weight; null if not held. */
   readonly held: number | null;
   /** Latest entry; null if the security never entered. */
@@ -79,7 +79,7 @@ export interface Presence {
  * Returns the weight of a security at the last close of an index book, with its latest entry and exit.
  * @cost O(T)
  */
-export function findPresence(book: Book, compositions: Compositions, column: number): Presence {
+export function findPresence(book: Book, compositions: Compositions, column: number): ConstituentPresence {
   const { columns, weights, length, events } = book;
   const slot = columns.indexOf(column);
   if (slot < 0) return { held: null, entered: null, left: null, order: null };

@@ -34,14 +34,14 @@ import { createOverlayBook } from './overlay-book.js';
 import type { DueRebalance } from './rebalance-dates.js';
 import { createBookRounding, createShareChangeTerms, readCounts } from './state.js';
 import { simulateBook } from './step.js';
-import type { CalendarCoverage } from './window.js';
+import type { WindowCoverage } from './window.js';
 
 /** Index simulated from its first composition to the end of the run. */
 export interface IndexRun {
   readonly compositions: Compositions;
   readonly book: Book;
   readonly days: Int32Array;
-  readonly coverage: CalendarCoverage | null;
+  readonly coverage: WindowCoverage | null;
 }
 
 /**
@@ -485,7 +485,7 @@ export interface PendingShares {
  * a price up to the pricing session has its weight at the effective close.
  * @cost O((session - pricing) N)
  */
-export function computePendingShares(input: PendingSharesInput, targets: Omit<Targets, 'session'>): PendingShares {
+export function computePendingIndexShares(input: PendingSharesInput, targets: Omit<Targets, 'session'>): PendingShares {
   const { sm, pricing } = input;
   const row = readPanelRow(sm, pricing);
   const isNew = (column: number): boolean => sm.lastBar[row + column]! < 0;

@@ -1,5 +1,5 @@
 import { addRebalanceDate, type Finding } from '../base/findings.js';
-import { type IndexText, listTexts } from '../definition/amendments.js';
+import { type IndexText, listDatedTexts } from '../definition/amendments.js';
 import { changesMembers, EventsSpec } from '../definition/events.js';
 import type { IndexDocument } from '../definition/index-document.js';
 import { hasIndependentWeights } from '../definition/rule-pipeline.js';
@@ -16,7 +16,7 @@ import {
   type StoredBook,
 } from './book.js';
 import {
-  type Candidate,
+  type RankedCandidate,
   type Composer,
   type Composition,
   type Compositions,
@@ -51,13 +51,13 @@ export interface CandidateInput {
 }
 
 /** Returns the securities that replace constituents that left, best first. */
-function listReplacementCandidates(input: CandidateInput, events: EventsSpec): Candidate[] {
+function listReplacementCandidates(input: CandidateInput, events: EventsSpec): RankedCandidate[] {
   const { composer, indexId, pool, session, ranking, wanted } = input;
   const sm = composer.market(indexId);
   const isReserve = events.replacement === 'reserve';
   const order = isReserve ? (events.reserve ?? []).map((id) => sm.columnOf(id)) : [...ranking];
   const members = new Set(isReserve ? [] : composer.universe(indexId, session));
-  const results: Candidate[] = [];
+  const results: RankedCandidate[] = [];
   const remainingColumns = [...input.staying];
   for (const [position, column] of order.entries()) {
     if (results.length === wanted) break;
@@ -77,7 +77,7 @@ interface ReplacementInput {
   /** Composition with the ranking of its review. */
   readonly before: Composition;
   readonly decision: number;
-  readonly found: readonly Candidate[];
+  readonly found: readonly RankedCandidate[];
   /** Columns of the constituents that left, in the order of replacement. */
   readonly left: readonly number[];
 }
@@ -539,7 +539,7 @@ const SPAN_SESSIONS = 64;
 /** Returns true if constituents of an index may change between its reviews. */
 export function hasMemberChanges(composer: Composer, indexId: string): boolean {
   const document = composer.document(indexId);
-  return document.pipeline !== null && listTexts(document).some((text) => changesMembers(text.document.events));
+  return document.pipeline !== null && listDatedTexts(document).some((text) => changesMembers(text.document.events));
 }
 
 /**
@@ -576,7 +576,7 @@ export function decideWithChanges(composer: Composer, input: WatchInput): Pick<C
  */
 function createWatches(composer: Composer, input: WatchInput): MemberWatch[] {
   const sharedState = { known: [], findings: [] };
-  return listTexts(composer.document(input.indexId)).map((text) =>
+  return listDatedTexts(composer.document(input.indexId)).map((text) =>
     createWatch(composer, { ...input, ...sharedState, text }),
   );
 }

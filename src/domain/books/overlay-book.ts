@@ -17,11 +17,11 @@ import {
   type BookOverlay,
   type BookPart,
   listTransfers,
-  markHoldings,
+  markEverHeld,
   moveOrder,
   NO_COUNT_CHANGES,
   readDrift,
-  readSecurityCurrency,
+  readBookCurrency,
   type Transfers,
   type UnfilledOrder,
 } from './book.js';
@@ -388,7 +388,7 @@ export function findValuationCurrency(spec: OverlaySpec, underlyingBook: Book, c
   const type = findOverlayType(spec);
   const targetCurrency = type.currency(spec);
   if (targetCurrency === null) return underlyingBook.overlay?.securitiesIn;
-  return type.converts ? undefined : readSecurityCurrency(underlyingBook, { currency });
+  return type.converts ? undefined : readBookCurrency(underlyingBook, { currency });
 }
 
 export interface PathBookInput {
@@ -552,7 +552,7 @@ function computeRows(
     if (isReset || hasOwnDrifts || layerEvents.some((event) => event !== undefined))
       events.push(combineEvents({ t, layerEvents, layers, width, growth: growth[t]!, value: value[t]!, isReset }));
   }
-  return { weights, cash, counts, everHeld: markHoldings({ weights, events }, width), events };
+  return { weights, cash, counts, everHeld: markEverHeld({ weights, events }, width), events };
 }
 
 function addWeights(row: Float64Array, { book, places, shift, exposure }: Layer, t: number): void {

@@ -2,7 +2,7 @@ import type { Finding } from '../base/findings.js';
 import { findFirstAtLeast } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, parseValidDay } from '../base/time.js';
-import { isInAnyText, listReviewDates, listReviews, listTexts, type Review } from '../definition/amendments.js';
+import { isInAnyText, listReviewDates, listReviews, listDatedTexts, type Review } from '../definition/amendments.js';
 import { changesMembers } from '../definition/events.js';
 import { type IndexDocument, isRuleDocument } from '../definition/index-document.js';
 import type { RebalanceCause } from '../definition/index-schedule.js';
@@ -64,7 +64,7 @@ function findAnnouncedExit(composer: Composer, indexAtClose: IndexAtClose): Pend
   const { indexId, session, list } = indexAtClose;
   const { amendment = 0 } = findCompositionInForce(list.filter(isReview), session) ?? {};
   const document = composer.document(indexId);
-  const text = listTexts(document)[amendment]!;
+  const text = listDatedTexts(document)[amendment]!;
   const { fast_exit: exit } = text.document.events ?? {};
   if (exit === undefined) return undefined;
   const sm = composer.market(indexId);
@@ -99,7 +99,7 @@ function addReplacements(
 }
 
 function createWatchAt(composer: Composer, { indexId, session, list }: IndexAtClose, amendment: number): MemberWatch {
-  const text = listTexts(composer.document(indexId))[amendment]!;
+  const text = listDatedTexts(composer.document(indexId))[amendment]!;
   const first = list[0]?.session ?? session;
   return createWatch(composer, { indexId, due: [], first, last: session, known: [...list], findings: [], text });
 }
@@ -297,7 +297,7 @@ function findCompositions(composer: Composer, indexId: string): Compositions | u
  * @param composer composer without data after the session
  * @cost that of computing the schedule; if breaches trigger rebalances, that of running the index up to the session
  */
-export function findCause(composer: Composer, indexId: string, session: number): RebalanceCause | null {
+export function findRebalanceCause(composer: Composer, indexId: string, session: number): RebalanceCause | null {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   if (listReviewsDecidedOn(document, sm, session).length > 0) return 'schedule';
@@ -331,7 +331,7 @@ export function listReviewsDecidedOn(
   const day = sessions[session]!;
   const position = findFirstAtLeast(calendar.sessions, day);
   const baseDay = parseValidDay(document.base_date);
-  const texts = listTexts(document);
+  const texts = listDatedTexts(document);
   const reviews = texts.flatMap((text, k) =>
     listReviews(text.document).map((review) => ({
       review,

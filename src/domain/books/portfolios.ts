@@ -7,7 +7,7 @@ import {
   type BookInput,
   createTransfers,
   type FollowerEnd,
-  markHoldings,
+  markEverHeld,
   moveOrder,
   type StoredFollower,
 } from './book.js';
@@ -68,7 +68,7 @@ export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): 
     events,
     weights,
     columns: like.columns,
-    everHeld: shift === 0 ? like.everHeld : markHoldings({ weights, events }, width),
+    everHeld: shift === 0 ? like.everHeld : markEverHeld({ weights, events }, width),
     gross: startWithValueOne(like.gross.slice(shift, shift + length)),
     path: startWithValueOne(like.path.slice(shift, shift + length)),
     begins: like.begins.subarray(shift, shift + length),

@@ -6,7 +6,7 @@ import {
   type IndexText,
   listReviewDates,
   listReviews,
-  listTexts,
+  listDatedTexts,
   type Review,
 } from '../definition/amendments.js';
 import type { IndexDocument } from '../definition/index-document.js';
@@ -250,7 +250,7 @@ export function findDecider(
   document: IndexDocument,
   { amendment = 0, review = DEFAULT_REVIEW }: DueText = {},
 ): DecidingReview {
-  const text = listTexts(document)[amendment]!; // there is one version per amendment
+  const text = listDatedTexts(document)[amendment]!; // there is one version per amendment
   return { ...findReview(text.document, review), key: `${document.id} ${amendment} ${review}`, text };
 }
 
@@ -267,14 +267,14 @@ export function listDueUnderTexts(
   sm: SessionMarket,
   { first, last }: Pick<DueSpan, 'first' | 'last'>,
 ): DueRebalance[] {
-  if (listTexts(document).length === 1) return listDueRebalances(document, sm, { first, last });
+  if (listDatedTexts(document).length === 1) return listDueRebalances(document, sm, { first, last });
   const begin = listDueRebalances(document, sm, { first, last: first });
   return [...begin, ...listDueAfterUnderTexts(document, sm, { first, after: first, last })];
 }
 
 /** Returns the rebalances due after a session under each version of the definition. */
 export function listDueAfterUnderTexts(document: IndexDocument, sm: SessionMarket, span: DueSpan): DueRebalance[] {
-  const texts = listTexts(document);
+  const texts = listDatedTexts(document);
   if (texts.length === 1) return listDueAfter(document, sm, span);
   const due = texts.flatMap((text, k) => {
     const endDay = texts[k + 1]?.from ?? Infinity;
@@ -357,7 +357,7 @@ export function findNextRebalances(
   { calendar }: SessionMarket,
   day: Day,
 ): readonly NextRebalance[] {
-  const texts = listTexts(document);
+  const texts = listDatedTexts(document);
   const next = texts.flatMap((text, k) =>
     listNextRebalances(text, { calendar, day, until: texts[k + 1]?.from ?? Infinity }).map((nextRebalance) =>
       k === 0 ? nextRebalance : { ...nextRebalance, amendment: k },

@@ -3,7 +3,7 @@ import { findFirstAtLeast, findLastAtMost, formatNumber, isEqual } from '../base
 import { Refusal } from '../base/refusals.js';
 import { formatDay, parseValidDay } from '../base/time.js';
 import type { IndexWeights, WeightBasis } from '../datapoints/evaluation.js';
-import { listTexts, type Review } from '../definition/amendments.js';
+import { listDatedTexts, type Review } from '../definition/amendments.js';
 import { isOverlayDocument } from '../definition/index-document.js';
 import { DEFAULT_REVIEW, type RebalanceSpec } from '../definition/schedule.js';
 import { countStaleSessions, findTreatment } from '../definition/treatment.js';
@@ -26,7 +26,7 @@ import {
   type Transition,
   warnOfExceededLimit,
 } from './compositions.js';
-import { computePendingShares, type PendingShares, type PendingSharesInput } from './index-run.js';
+import { computePendingIndexShares, type PendingShares, type PendingSharesInput } from './index-run.js';
 import { type DueRebalance, findDecider } from './rebalance-dates.js';
 import { createShareChangeTerms, readCounts } from './state.js';
 import { takeOverSecurity } from './trading.js';
@@ -103,7 +103,7 @@ function takeShares(
   const shareChangeTerms = createShareChangeTerms(index);
   const counts = shareChangeTerms && readCounts(shareChangeTerms, pricing, columns);
   const countsMember = counts === undefined ? {} : { counts };
-  const pendingShares = computePendingShares(pendingInput, {
+  const pendingShares = computePendingIndexShares(pendingInput, {
     columns,
     weights,
     ...(basket === undefined || fixedShares === undefined ? {} : { basket, fixedShares }),
@@ -120,7 +120,7 @@ function takeShares(
     uncapped: isUncapped
       ? pendingShares.weights
       : alignToColumns(
-          computePendingShares(pendingInput, { columns, weights: uncapped, ...countsMember }),
+          computePendingIndexShares(pendingInput, { columns, weights: uncapped, ...countsMember }),
           pendingShares,
         ),
     targets: { columns: decided.columns, weights: decided.weights, uncapped: decided.uncapped },
@@ -379,7 +379,10 @@ function advancePortfolio(
 ): PhasePortfolio {
   if (from === to) return { ...leg, value };
   const basket = leg.fixedShares === undefined ? {} : { basket: value };
-  const { growth, ...taken } = computePendingShares({ ...index, pricing: from, session: to }, { ...leg, ...basket });
+  const { growth, ...taken } = computePendingIndexShares(
+    { ...index, pricing: from, session: to },
+    { ...leg, ...basket },
+  );
   return { ...taken, value: value * growth };
 }
 
@@ -874,7 +877,7 @@ function createTakingIndex(composer: Composer, { indexId, review, rebalance }: D
   const sm = composer.market(indexId);
   return {
     sm,
-    document: listTexts(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
+    document: listDatedTexts(composer.document(indexId))[rebalance.amendment ?? 0]!.document,
     // The rebalance follows its version of the definition from the day after its effective session.
     treatment: findTreatment(composer.treatment(indexId), sm.sessions[rebalance.session]! + 1),
     outside: composer.outsideMergers(indexId),

@@ -117,7 +117,7 @@ interface BookRecord {
   readonly events: BookEvent[];
   readonly gaps: Gap[];
   readonly silent: Gap[];
-  readonly orders: Order[];
+  readonly orders: OpenOrder[];
   readonly transfers: TransferRecorder;
   /** Fractions of the value that securities release by leaving a long-only book, by position. */
   readonly exitShares: { readonly at: number; readonly share: number }[];
@@ -178,7 +178,7 @@ interface RunningLevel {
 /** Orders and securities that wait for a price. */
 interface Pending {
   /** Orders of the latest rebalance. */
-  waiting: Order[];
+  waiting: OpenOrder[];
   children: SpunOffSecurity[];
   /** Held securities whose ticker changed, by column, with the new column. */
   renamed: Map<number, number>;
@@ -207,7 +207,7 @@ export interface TransferRecorder {
   readonly kept: GrowingNumbers<Float64Array>;
 }
 
-export type Order = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
+export type OpenOrder = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
 
 export interface SpunOffSecurity {
   readonly slot: number;
@@ -954,7 +954,7 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     state.period.level = end.levels.atStretchStart;
   }
   copyPending(state, end);
-  state.record.orders.push(...orders.map((order): Order => ({ ...order, slot: slotOf[order.slot]! })));
+  state.record.orders.push(...orders.map((order): OpenOrder => ({ ...order, slot: slotOf[order.slot]! })));
   state.pending.waiting = end.waiting.map((position) => state.record.orders[position]!);
   state.today.rowSession = input.from;
 }

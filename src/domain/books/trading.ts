@@ -9,7 +9,7 @@ import {
   dropSecurity,
   findRowOffset,
   holdSecurity,
-  type Order,
+  type OpenOrder,
   copyPending,
   appendSlot,
   adoptCounts,
@@ -509,7 +509,7 @@ export function openOrder(state: BookState, { session, slot, target, heldWeight 
   const position = session - input.from;
   const column = columns[slot]!;
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
-  const order: Order = {
+  const order: OpenOrder = {
     at: position,
     slot,
     target,
@@ -527,7 +527,7 @@ export function openOrder(state: BookState, { session, slot, target, heldWeight 
 interface Proceeds {
   readonly exits: readonly WeightMove[];
   /** Orders that are filled at this close. Nothing is added to a holding that is sold. */
-  readonly fillable: readonly Order[];
+  readonly fillable: readonly OpenOrder[];
 }
 
 /** Long and short weights of a book, both as positive numbers. */
@@ -595,7 +595,7 @@ export function spreadSides({ left, rest, cash, costRate }: ProceedsInput): Proc
 }
 
 /** Returns the waiting orders whose security has a price bar on the session. */
-export function listFillableOrders({ sm, columns, pending: { waiting } }: BookState, session: number): Order[] {
+export function listFillableOrders({ sm, columns, pending: { waiting } }: BookState, session: number): OpenOrder[] {
   if (waiting.length === 0) return waiting;
   return waiting.filter(({ slot }) => {
     const column = columns[slot]!;
@@ -604,7 +604,7 @@ export function listFillableOrders({ sm, columns, pending: { waiting } }: BookSt
 }
 
 /** Fills an order with the available cash, or sells down to the target weight. */
-export function fillOrder(state: BookState, order: Order, session: number): Fill {
+export function fillOrder(state: BookState, order: OpenOrder, session: number): Fill {
   const { input, columns } = state;
   const { weights, cash, value } = state.series;
   const position = session - input.from;

@@ -43,10 +43,10 @@ export interface RequestedRange {
   readonly start: Day;
   readonly end: Day;
   /** Coverage of the calendar; null if it does not narrow the range. */
-  readonly coverage: CalendarCoverage | null;
+  readonly coverage: WindowCoverage | null;
 }
 
-export interface CalendarCoverage {
+export interface WindowCoverage {
   readonly calendar: string;
   readonly requestedStart: Day;
   readonly requestedEnd: Day;
@@ -124,7 +124,7 @@ function refuseShortRange(what: string, count: number): Refusal {
 export function limitToCoverage(
   { code, coverage: { from, to } }: Calendar,
   { start, end }: { readonly start: Day; readonly end: Day },
-): CalendarCoverage | null {
+): WindowCoverage | null {
   const isStartTrimmed = from > start;
   const isEndTrimmed = to < end;
   if (!isStartTrimmed && !isEndTrimmed) return null;

@@ -206,7 +206,7 @@ export function requireCoveredRange(
 }
 
 /** Report of a run whose range was narrowed to the coverage of its calendar. */
-export interface CalendarCoveragePayload {
+export interface CalendarCoverageDetail {
   readonly calendar: string;
   readonly requested_start: string;
   readonly requested_end: string;

@@ -107,7 +107,7 @@ export type FamilyFile = z.infer<typeof FamilyFile>;
 
 const Sources = z.array(z.string().min(1)).default([]);
 
-export const Coverage = defineObject(() => ({ from: IsoDate, publishedTo: IsoDate, to: IsoDate }));
+export const CoveredDates = defineObject(() => ({ from: IsoDate, publishedTo: IsoDate, to: IsoDate }));
 
 export const RuleFile = defineObject(() => ({
   code: z.string().min(1),
@@ -137,7 +137,7 @@ export const RuleFile = defineObject(() => ({
       }),
     )
     .min(1),
-  coverage: Coverage,
+  coverage: CoveredDates,
   /** Sources of the sessions. */
   sources: Sources,
   closed: z.array(ClosureRule).default([]),
@@ -168,7 +168,7 @@ export const IndexEntry = defineObject(() => ({
   name: z.string(),
   tz: z.string(),
   rules: z.string(),
-  coverage: Coverage,
+  coverage: CoveredDates,
   sources: Sources,
 }));
 export type IndexEntry = z.infer<typeof IndexEntry>;
@@ -190,7 +190,7 @@ export function parseWeekdayMask(words: string): number {
 }
 
 /** Function that returns the days of a rule in a year; empty if the rule has no day in that year. */
-export type DateRule = (year: number) => readonly Day[];
+export type YearRule = (year: number) => readonly Day[];
 
 /** Feast days by table name and year. */
 export type FeastDays = Readonly<Record<string, DatesByYear>>;
@@ -204,7 +204,7 @@ export type FeastDays = Readonly<Record<string, DatesByYear>>;
  *   `easter-2`, `thu#4/11+1`.
  * @throws Error if the text has none of these forms: the rule file is wrong.
  */
-export function parseDateRule(text: string, feasts: FeastDays): DateRule {
+export function parseDateRule(text: string, feasts: FeastDays): YearRule {
   const baseRule = parseBase(text, feasts);
   if (baseRule !== undefined) return baseRule;
   const shift = /[+-]\d{1,2}$/.exec(text)?.[0];
@@ -214,7 +214,7 @@ export function parseDateRule(text: string, feasts: FeastDays): DateRule {
   return (year) => unshiftedRule(year).map((day) => day + days);
 }
 
-function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
+function parseBase(base: string, feasts: FeastDays): YearRule | undefined {
   if (base === 'easter') return (year) => [computeEasterSunday(year)];
   if (base === 'orthodox-easter') return (year) => [computeOrthodoxEasterSunday(year)];
   const feast = feasts[base];
@@ -238,7 +238,7 @@ function findDayInYear(year: number, month: number, day: number): readonly Day[]
   return day <= countDaysInMonth(year, month) ? [toDay({ year, month, day })] : [];
 }
 
-function createNthWeekdayRule(weekday: number, which: string, month: number): DateRule {
+function createNthWeekdayRule(weekday: number, which: string, month: number): YearRule {
   if (which === 'last')
     return (year) => [findWeekdayOnOrBefore(toDay({ year, month, day: countDaysInMonth(year, month) }), weekday)];
   const weeks = Number(which) - 1;
@@ -248,7 +248,7 @@ function createNthWeekdayRule(weekday: number, which: string, month: number): Da
   };
 }
 
-function createNearWeekdayRule(weekday: number, isAfter: boolean, month: number, dayOfMonth: number): DateRule {
+function createNearWeekdayRule(weekday: number, isAfter: boolean, month: number, dayOfMonth: number): YearRule {
   return (year) => {
     const day = toDay({ year, month, day: dayOfMonth });
     return [isAfter ? findWeekdayOnOrAfter(day, weekday) : findWeekdayOnOrBefore(day, weekday)];

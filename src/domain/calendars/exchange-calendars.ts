@@ -319,7 +319,7 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
     const cachedCalendar = expansions.get(rules);
     if (cachedCalendar !== undefined) return cachedCalendar;
     tables ??= DateTables.parse(read('dates')).tables;
-    const file = RuleFile.parse(read(createFileName(rules)));
+    const file = RuleFile.parse(read(createCalendarFileName(rules)));
     const families = file.extends.map((name) => FamilyFile.parse(read(`families/${name}`)));
     const expansion = expandCalendar({ file, families, feasts: tables });
     expansions.set(rules, expansion);
@@ -399,7 +399,7 @@ function composeCalendar(
 }
 
 /** Returns the file name of a code, in which a slash is replaced. */
-export function createFileName(code: string): string {
+export function createCalendarFileName(code: string): string {
   return code.replace('/', '-');
 }
 

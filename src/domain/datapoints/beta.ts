@@ -84,7 +84,7 @@ export function computeBetas(
     if (moves !== null) computeSlopesByFour(out, { cells, starts }, moves);
     for (let i = 0; i < out.length; i++)
       if (Number.isNaN(out[i]!))
-        out[i] = computeSlope(
+        out[i] = computeBetaSlope(
           { cells, start: starts[i]! },
           { cells: market, start: 0 },
           { length: market.length, enough: observationsRequired },
@@ -167,7 +167,7 @@ export interface ValueRun {
  * these are fewer than `enough`, or if the market values are constant. A first pass computes the means, and the sums
  * are taken about them.
  */
-export function computeSlope(
+export function computeBetaSlope(
   { cells, start }: ValueRun,
   { cells: market, start: first }: ValueRun,
   { length, enough }: { readonly length: number; readonly enough: number },

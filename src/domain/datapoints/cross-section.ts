@@ -10,7 +10,7 @@ import {
   createDatapointsByName,
   createExpressionSection,
   createExpressionSeries,
-  createSource,
+  createDatapointSource,
   createTrailingReader,
   type DatapointsByName,
   type DatapointSource,
@@ -20,7 +20,7 @@ import {
   isMoney,
   isText,
   type LeafReader,
-  readTexts,
+  readReferenceTexts,
   type SharedState,
 } from './evaluation.js';
 import { countReviewsBack, listExpressionReads } from './expression-checks.js';
@@ -46,7 +46,7 @@ import {
   type ValuedKind,
 } from './series.js';
 import {
-  listPositions,
+  createPositions,
   rankPositions,
   selectPositionsWithValue,
   type Statistic,
@@ -181,7 +181,7 @@ function readDatapoint(
 ): DatapointDates {
   const { sm, terms } = shared;
   const end = session - field.lag;
-  const source = createSource(shared, field);
+  const source = createDatapointSource(shared, field);
   const earliest = findEarliestSession(sm, { field, source, column });
   const knownFrom = earliest > session ? formatSessionDay(sm, earliest) : null;
   const emptyDates: DatapointDates = { from: null, to: null, observations: 0, knownFrom };
@@ -299,7 +299,7 @@ function createVectorCache(): VectorCache {
     ordered(values, { ascending, withMissing }) {
       const valueOrders = orders.get(values);
       const key = `${ascending} ${withMissing}`;
-      const positions = listPositions(values);
+      const positions = createPositions(values);
       const order =
         valueOrders?.get(key) ??
         rankPositions(values, withMissing ? positions : selectPositionsWithValue(values, positions), ascending);
@@ -427,7 +427,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const seriesOf = createExpressionSeries({
     expanded: datapointsByName.expanded,
     trailing: (field) => createTrailingReader(state, field),
-    texts: (field, session, columns) => readTexts(state, { field, session, columns }),
+    texts: (field, session, columns) => readReferenceTexts(state, { field, session, columns }),
     isNumber: (field) => !isText(state, field),
   });
   return {
@@ -438,7 +438,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
-      const source = createSource(state, createLatestRequest(name));
+      const source = createDatapointSource(state, createLatestRequest(name));
       if (source.kind !== 'series') return null;
       const { series, valued } = source;
       const needsRates = isInIndexCurrency(name);
@@ -485,7 +485,7 @@ function createCrossSection(
     sessions: sm.calendar.sessions,
     numbers: (field, columns) => computeNumbers(field, columns, false),
     values(field, columns) {
-      if (isText(shared, field)) return readTexts(shared, { field, session: session - field.lag, columns });
+      if (isText(shared, field)) return readReferenceTexts(shared, { field, session: session - field.lag, columns });
       return Array.from(computeNumbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
     },
     groups(field, columns) {
@@ -597,7 +597,7 @@ function computeField(
   const { sm, table, terms } = shared;
   const end = session - field.lag;
   if (end < 0) return new Float64Array(columns.length).fill(NaN);
-  const source = createSource(shared, field);
+  const source = createDatapointSource(shared, field);
   if (isConverted || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
   const length = field.window ?? DEFAULT_WINDOW;
   const from = Math.max(0, end - length + 1);

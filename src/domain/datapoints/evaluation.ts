@@ -57,11 +57,11 @@ import {
   type Grouping,
   multiplySeries,
   type Series,
-  type SeriesTable,
+  type NamedSeries,
   type SeriesTerms,
   type ValuedKind,
 } from './series.js';
-import { computeDeviation, computeProduct, type Statistic } from './statistics.js';
+import { fillWindowDeviations, computeProduct, type Statistic } from './statistics.js';
 import type { Tally, WindowReader } from './windows.js';
 
 interface PluginArguments {
@@ -100,7 +100,7 @@ function callPlugin(
 /** State shared by the cross-sections of all sessions. */
 export interface SharedState {
   readonly sm: SessionMarket;
-  readonly table: SeriesTable;
+  readonly table: NamedSeries;
   readonly terms: SeriesTerms;
   spellsOf(name: string): readonly (readonly ReferenceSpell[])[];
   groupsOf(name: string): DatedGroups;
@@ -127,7 +127,7 @@ export function isText({ sm, referenceKindOf }: SharedState, field: FieldRequest
 }
 
 /** Returns the values of a text column known on a session. */
-export function readTexts(
+export function readReferenceTexts(
   { sm, spellsOf }: SharedState,
   { field, session, columns }: { readonly field: FieldRequest; readonly session: number; readonly columns: Int32Array },
 ): readonly ReferenceValue[] {
@@ -169,11 +169,11 @@ export const GROWTH_DATAPOINTS: ReadonlySet<string> = new Set([
 const createAnnualisation =
   (periodsPerYear: number): Statistic =>
   (windows, out) => {
-    computeDeviation(windows, out);
+    fillWindowDeviations(windows, out);
     for (let k = 0; k < out.length; k++) out[k] = isConstant(out[k]!) ? 0 : out[k]! * Math.sqrt(periodsPerYear);
   };
 
-export function createSource({ sm, table }: SharedState, field: FieldRequest): DatapointSource {
+export function createDatapointSource({ sm, table }: SharedState, field: FieldRequest): DatapointSource {
   const result = resolveName(sm.market, field);
   if ('missing' in result) throw new Error(`the market has no ${result.missing}: fields are checked before a decision`);
   if (result.dataset !== 'derived') {
@@ -201,7 +201,7 @@ export function createSource({ sm, table }: SharedState, field: FieldRequest): D
 
 /** Returns the series from which windows over a datapoint are read. The datapoint must not itself be a statistic. */
 export function createTrailingReader(shared: SharedState, field: FieldRequest): Series {
-  const source = createSource(shared, field);
+  const source = createDatapointSource(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is already a statistic`);
   return source.trailing;
 }

@@ -55,10 +55,10 @@ export interface ReadDatapoint {
   /** Comparison in which the datapoint is an operand. */
   readonly comparison: ComparisonNode | null;
   /** Plug-in input that reads the datapoint; null outside plug-ins. */
-  readonly input: PluginInput | null;
+  readonly input: CheckedPluginInput | null;
 }
 
-export interface PluginInput {
+export interface CheckedPluginInput {
   readonly plugin: string;
   readonly name: string;
 }
@@ -70,7 +70,7 @@ interface ReadContext {
   /** Comparison with a constant of which this node is the left-hand side. */
   readonly comparison: ComparisonNode | null;
   readonly groups: boolean;
-  readonly input: PluginInput | null;
+  readonly input: CheckedPluginInput | null;
 }
 
 /** Returns every datapoint of the market that an expression reads, with its lag and window. */
@@ -142,7 +142,7 @@ export function findTooLarge(definitions: Definitions): string | undefined {
   const measure = (name: string): number => {
     const definition = definitions.get(name);
     if (definition === undefined) return 1;
-    const size = sizes.get(name) ?? listNames(definition).reduce((sum, next) => sum + measure(next), 0);
+    const size = sizes.get(name) ?? listReadNames(definition).reduce((sum, next) => sum + measure(next), 0);
     sizes.set(name, size);
     return size;
   };
@@ -156,7 +156,7 @@ const createWindowRequest = (window: number): Pick<FieldRequest, 'aggregate' | '
 });
 
 /** Returns the plug-in input of an operand. Returns undefined if the node is not a plug-in. */
-function findInput(node: ExpressionNode, operand: number): PluginInput | undefined {
+function findInput(node: ExpressionNode, operand: number): CheckedPluginInput | undefined {
   const call = node.node === 'function' ? node.plugin : undefined;
   const name = call?.program?.inputs[operand]?.name;
   return call === undefined || name === undefined ? undefined : { plugin: call.id, name };
@@ -239,7 +239,7 @@ export function findCircle(definitions: Definitions): readonly string[] {
     if (chain.includes(name)) return [...chain.slice(chain.indexOf(name)), name];
     const definition = definitions.get(name);
     if (definition === undefined || visitedNames.has(name)) return [];
-    for (const next of listNames(definition)) {
+    for (const next of listReadNames(definition)) {
       const circle = followName(next, [...chain, name]);
       if (circle.length > 0) return circle;
     }
@@ -254,10 +254,10 @@ export function findCircle(definitions: Definitions): readonly string[] {
 }
 
 /** Returns the names of the datapoints in a tree, including those of `by=`. */
-export function listNames(node: ExpressionNode): string[] {
+export function listReadNames(node: ExpressionNode): string[] {
   if (node.node === 'field') return [node.name];
   const groupNames = node.node === 'function' && node.by !== undefined ? [node.by] : [];
-  return [...groupNames, ...listChildren(node).flatMap(({ child }) => listNames(child))];
+  return [...groupNames, ...listChildren(node).flatMap(({ child }) => listReadNames(child))];
 }
 
 interface NodeProblem {
@@ -294,7 +294,7 @@ export function createUnitReader(definitions: ReadonlyMap<string, ExpressionNode
     if (units.has(name)) return;
     units.set(name, null);
     const definition = definitions.get(name)!;
-    for (const next of listNames(definition)) if (definitions.has(next)) findUnit(next);
+    for (const next of listReadNames(definition)) if (definitions.has(next)) findUnit(next);
     units.set(name, checkTree(definition, 'number', units).unit);
   };
   for (const name of definitions.keys()) findUnit(name);

@@ -2,7 +2,7 @@ import { loadSandbox } from '#base/sandbox/quickjs-sandbox.js';
 import type { NativeFunction } from '#base/sandbox/sandbox.js';
 import { raiseToPower } from '#kernels/power.js';
 import { LIMITS } from '../base/limits.js';
-import { computeSlope } from './beta.js';
+import { computeBetaSlope } from './beta.js';
 import { CROSS_SECTIONAL_FUNCTIONS, OVER_TIME_FUNCTIONS } from './functions.js';
 
 /**
@@ -123,7 +123,7 @@ const sumProducts: PairFunction = (row, other, least) => {
 };
 
 const computeRowSlope: PairFunction = (row, other, least) =>
-  computeSlope(
+  computeBetaSlope(
     { cells: row, start: 0 },
     { cells: other, start: 0 },
     { length: row.length, enough: Math.max(2, least) },

@@ -1,5 +1,5 @@
 import { LIMITS } from '../base/limits.js';
-import type { Series, SeriesTable } from './series.js';
+import type { Series, NamedSeries } from './series.js';
 import type { Window } from './windows.js';
 
 export interface RolledWindow {
@@ -553,7 +553,7 @@ const CONSTANT_RATIO = 1e-12;
  * @source definitions in `statistics.ts` and `beta.ts`; results agree up to rounding
  */
 export function createRollingStatistics(
-  table: Pick<SeriesTable, 'returns' | 'growth'>,
+  table: Pick<NamedSeries, 'returns' | 'growth'>,
   followed: Int32Array,
   periodsPerYear: number = LIMITS.PERIODS_PER_YEAR,
 ): RollingStatistics {

@@ -299,7 +299,7 @@ export interface SeriesTerms {
 }
 
 /** Series of one market by name, each created once. */
-export interface SeriesTable {
+export interface NamedSeries {
   market(name: string): Series;
   reference(name: string): Series;
   derived(name: Exclude<DerivedName, 'VOLATILITY' | 'MOMENTUM' | 'BETA'>): Series;
@@ -315,7 +315,7 @@ export interface SeriesTable {
   inIndexCurrency(series: Series): Series;
 }
 
-export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): SeriesTable {
+export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): NamedSeries {
   const results = new Map<string, Series>();
   const convertedBySeries = new Map<Series, Series>();
   const computeOnce = (key: string, make: () => Series): Series => {
@@ -325,7 +325,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     results.set(key, series);
     return series;
   };
-  const table: SeriesTable = {
+  const table: NamedSeries = {
     market: (name) => computeOnce(`market ${name}`, () => createPanelSeries(sm, name, terms.valuation)),
     reference: (name) => computeOnce(`reference ${name}`, () => createReferenceSeries(sm, name)),
     derived: (name) => computeOnce(`derived ${name}`, () => deriveSeries(name)),

@@ -35,7 +35,7 @@ export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, S
   max: mapValues((cells, from, to, enough) =>
     countValues(cells, from, to) < enough ? NaN : findGreatest(cells, from, to),
   ),
-  std: computeDeviation,
+  std: fillWindowDeviations,
 };
 
 /** Function that computes the statistic of one window, the cells from `from` to `to` (exclusive). */
@@ -107,7 +107,7 @@ export function computeProduct({ cells, starts, length, enough }: Windows, out: 
  * before summing, so that a constant series gives exactly 0. Because that value belongs to the sample, accuracy
  * decreases by at most a factor of the count. Two windows are processed at a time to overlap the latency of additions.
  */
-export function computeDeviation({ cells, starts, length, enough }: Windows, out: Float64Array): void {
+export function fillWindowDeviations({ cells, starts, length, enough }: Windows, out: Float64Array): void {
   const least = Math.max(2, enough);
   for (let k = 0; k < starts.length; k += 2) {
     const a = starts[k]!;
@@ -161,7 +161,7 @@ function writeMedian(cells: Float64Array, from: number, to: number, enough: numb
     const value = cells[i]!;
     if (value === value) sortBuffer[count++] = value;
   }
-  return count < enough ? NaN : computeMedian(sortBuffer, count);
+  return count < enough ? NaN : computeMedianInPlace(sortBuffer, count);
 }
 
 /** Maximum number of values for which the median is selected without buckets. */
@@ -179,7 +179,7 @@ const bucketCounts = new Int32Array(BUCKETS);
  * the median is selected only among the values of its bucket.
  * @cost O(count) on average
  */
-export function computeMedian(values: Float64Array, count: number): number {
+export function computeMedianInPlace(values: Float64Array, count: number): number {
   const upper = count >> 1;
   if (count <= SMALL_SAMPLE_MAX) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   let least = values[0]!;
@@ -316,7 +316,7 @@ function mergeRuns({ keys, order, nextKeys, nextOrder, count, width }: Merge): v
 }
 
 /** Returns every position of an array, ascending. */
-export function listPositions({ length }: ArrayLike<unknown>): Int32Array {
+export function createPositions({ length }: ArrayLike<unknown>): Int32Array {
   const positions = new Int32Array(length);
   for (let i = 0; i < length; i++) positions[i] = i;
   return positions;
@@ -354,7 +354,7 @@ export function transformValues(values: Float64Array, transform: Transform): Flo
 
 function computeRanks(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = rankPositions(values, selectPositionsWithValue(values, listPositions(values)), false);
+  const order = rankPositions(values, selectPositionsWithValue(values, createPositions(values)), false);
   let rank = 0;
   for (let i = 0; i < order.length; i++) {
     const value = values[order[i]!]!;
@@ -366,7 +366,7 @@ function computeRanks(values: Float64Array): Float64Array {
 
 function computePercentiles(values: Float64Array): Float64Array {
   const result = computeRanks(values);
-  const presentCount = selectPositionsWithValue(values, listPositions(values)).length;
+  const presentCount = selectPositionsWithValue(values, createPositions(values)).length;
   for (let i = 0; i < result.length; i++)
     result[i] = presentCount === 1 && result[i] === 1 ? 1 : (presentCount - result[i]!) / (presentCount - 1);
   return result;
@@ -387,7 +387,7 @@ export function computeZScores(values: Float64Array): Float64Array {
  */
 export function computeCumulativeShares(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
-  const order = rankPositions(values, selectPositionsWithValue(values, listPositions(values)), false);
+  const order = rankPositions(values, selectPositionsWithValue(values, createPositions(values)), false);
   const total = order.reduce((sum, i) => sum + values[i]!, 0);
   if (total === 0) return result;
   let sum = 0;

@@ -1,5 +1,5 @@
 import type { Series } from './series.js';
-import { listPositions, type Statistic } from './statistics.js';
+import { createPositions, type Statistic } from './statistics.js';
 
 export interface WindowReader {
   /**
@@ -54,7 +54,7 @@ function layOutWindows({ series, cells, stride, origin, until, end, columns, pla
   const { panel } = series;
   if (panel === undefined && filledCells.length < ROWS * n) filledCells = new Float64Array(ROWS * n);
   const values = panel === undefined ? filledCells : panel.cells;
-  const panelColumns = panel === undefined ? listPositions(columns) : columns;
+  const panelColumns = panel === undefined ? createPositions(columns) : columns;
   const rowOffset = panel === undefined ? 0 : panel.less;
   const rows = new Int32Array(ROWS);
   for (let session = oldest + 1; session <= end; session += ROWS) {
@@ -147,7 +147,7 @@ export function createSampleReader(series: Series, cellsMax = CELLS_PER_BATCH): 
       const stride = (end - from + 1) | 1; // odd, so that securities never share a cache set
       const step = Math.min(columns.length, Math.max(1, Math.floor(cellsMax / stride)));
       if (cellBuffer.length < step * stride) cellBuffer = new Float64Array(Math.max(CELLS_PER_BATCH, step * stride));
-      const positions = listPositions({ length: step });
+      const positions = createPositions({ length: step });
       const starts = positions.map((place) => place * stride);
       const latestSessions = new Int32Array(step);
       for (let first = 0; first < columns.length; first += step) {
@@ -191,7 +191,7 @@ export interface Tally {
 /** Creates a tally. @param securityCount number of columns of the market */
 export function createTally(series: Series, securityCount: number): Tally {
   const counts = new Int32Array(securityCount);
-  const columns = listPositions(counts);
+  const columns = createPositions(counts);
   const panel = series.panel?.gaps === null ? series.panel : undefined;
   const row = new Float64Array(panel === undefined ? securityCount : 0);
   let first = 0;

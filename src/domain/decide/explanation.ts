@@ -10,7 +10,7 @@ import {
   refuseBeforeFirstRebalance,
   restoreDecided,
 } from '../books/compositions.js';
-import { findPresence, type Presence } from '../books/constituent-changes.js';
+import { findPresence, type ConstituentPresence } from '../books/constituent-changes.js';
 import { simulateIndexBook } from '../books/index-run.js';
 import { type NamedSwap, resolveSwaps } from '../books/pending-changes.js';
 import { findSessionWithData } from '../books/rebalance-dates.js';
@@ -57,7 +57,7 @@ interface ExplainedDrift {
 }
 
 /** Weight of a security in the composition in force and in the index on a day. */
-export interface Holding extends Presence {
+export interface Holding extends ConstituentPresence {
   /** Session of the explanation. */
   readonly asOf: Day;
   /** Effective date of the composition in force. */

@@ -27,7 +27,7 @@ import { describeExpression } from '../datapoints/expression-text.js';
 import { type DatapointExpression, type FieldUse, useNumber } from '../datapoints/expression-tree.js';
 import { DEFAULT_WINDOW, type FieldRequest, isSessionReturn } from '../datapoints/fields.js';
 import { createValuation, type Series, type Valuation } from '../datapoints/series.js';
-import { listPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
+import { createPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
 import { changesMembers } from '../definition/events.js';
 import { checkFields, type LocatedUse } from '../definition/field-uses.js';
 import type { RuleDocument, TreatmentSpec } from '../definition/index-document.js';
@@ -121,7 +121,7 @@ export interface DecisionInput {
 }
 
 /** Decision before caps: selected securities, and their weights before any limit. */
-export interface Choice {
+export interface SelectionTrace {
   readonly cross: CrossSection;
   readonly waterfall: readonly WaterfallStep[];
   /** Securities and verdicts of each applied rule; rules after an empty selection are not applied. */
@@ -192,7 +192,7 @@ function createReviewOpener({
 }
 
 /** Selects and weights constituents, before any limits. */
-function chooseSecurities(input: ChooseInput): Choice {
+function chooseSecurities(input: ChooseInput): SelectionTrace {
   const { pipeline, market, engine, riskModel, session } = input;
   const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.securityCount);
   const cross = input.openReview(session, { universe: input.universe, incumbents });
@@ -224,7 +224,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
 function applyPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, incumbents, openReview }: PhasedInput,
-  { cross, survivors }: Pick<Choice, 'cross' | 'survivors'>,
+  { cross, survivors }: Pick<SelectionTrace, 'cross' | 'survivors'>,
 ): RawWeights {
   const { phaseIn } = pipeline;
   if (phaseIn === null || raw.kind === 'refused') return raw;
@@ -549,7 +549,7 @@ function computeGroupCaps(groupCaps: readonly BoundGroupCap[], cross: CrossSecti
   });
 }
 
-interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'> {
+interface CapsToApply extends Pick<SelectionTrace, 'columns' | 'unweighted' | 'uncapped'> {
   /** Caps by expression, as in `LimitInput`. */
   readonly capOf: Float64Array | null;
   /** Constituents whose cap expression has no value. */
@@ -561,7 +561,7 @@ interface CapsToApply extends Pick<Choice, 'columns' | 'unweighted' | 'uncapped'
  * excluded.
  */
 function removeZeroCaps(
-  { cross, columns, unweighted, uncapped }: Choice,
+  { cross, columns, unweighted, uncapped }: SelectionTrace,
   { cap }: Pick<BoundPipeline, 'cap'>,
 ): CapsToApply {
   if (cap === null) return { columns, unweighted, uncapped, capOf: null, uncappedNames: new Int32Array(0) };
@@ -630,7 +630,7 @@ interface PoolInput {
   readonly engine: Engine;
   readonly riskModel: StoredModels;
   readonly universe: (session: number) => Int32Array;
-  readonly verdictsOn: (session: number, incumbents: Int32Array | null) => Choice['verdicts'];
+  readonly verdictsOn: (session: number, incumbents: Int32Array | null) => SelectionTrace['verdicts'];
 }
 
 /** Creates the pool of securities that may replace constituents between reviews. */
@@ -673,14 +673,14 @@ function createPool({ pipeline, openReview, market, engine, riskModel, universe,
     ranked(session, field, { columns, constituents }) {
       const cross = findCrossSection(session, flagMembers(constituents, securityCount));
       const values = readValues({ cross, columns }, useNumber(field));
-      return rankPositions(values, selectPositionsWithValue(values, listPositions(columns)), false).map(
+      return rankPositions(values, selectPositionsWithValue(values, createPositions(columns)), false).map(
         (position) => columns[position]!,
       );
     },
   };
 }
 
-type SelectionOutcome = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
+type SelectionOutcome = Pick<SelectionTrace, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
 
 function refuseNothingSurvives(
   waterfall: readonly WaterfallStep[],
@@ -823,7 +823,7 @@ export interface Trace {
   readonly decision: RuleDecided | RuleUndecided;
   readonly cross: CrossSection;
   readonly pipeline: BoundPipeline;
-  readonly verdicts: Choice['verdicts'];
+  readonly verdicts: SelectionTrace['verdicts'];
   /** Securities that pass every rule, columns ascending. */
   readonly survivors: Int32Array;
   readonly raw: RawWeights | undefined;
@@ -860,7 +860,10 @@ export interface DecisionSharing {
     ask: (session: number) => Int32Array,
   ): (session: number) => Int32Array;
   /** Returns choices by the selection and weighting of a document. */
-  choicesOf(document: RuleDocument, terms: CrossSectionTerms): (asked: DecisionInput, make: () => Choice) => Choice;
+  choicesOf(
+    document: RuleDocument,
+    terms: CrossSectionTerms,
+  ): (asked: DecisionInput, make: () => SelectionTrace) => SelectionTrace;
 }
 
 /**
@@ -917,7 +920,7 @@ export function createDecider({
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
     const fullUniverse = among === null ? addSuspended(market, suspension) : universe;
     const request = { session, universe: fullUniverse, incumbents: pipeline.remembers ? incumbents : null };
-    const makeChoice = (): Choice =>
+    const makeChoice = (): SelectionTrace =>
       chooseSecurities({ ...request, document, pipeline, market, engine, riskModel, openReview });
     const choice = among === null && fullUniverse === universe ? choose(request, makeChoice) : makeChoice();
     return traceChoice(choice, { document, pipeline, market });
@@ -1019,7 +1022,7 @@ export function createIndexCrossSections({
 }
 
 function traceChoice(
-  choice: Choice,
+  choice: SelectionTrace,
   {
     document,
     pipeline,
@@ -1076,7 +1079,7 @@ function traceChoice(
 }
 
 function createBasket(
-  { survivors }: Choice,
+  { survivors }: SelectionTrace,
   columns: Int32Array,
   { values, shares }: WeighedSecurities,
 ): Pick<RuleDecided, 'basket' | 'fixedShares'> {

@@ -4,7 +4,7 @@ import { describeExpression } from '../datapoints/expression-text.js';
 import type { RuleDocument } from '../definition/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
-  type Choice,
+  type SelectionTrace,
   createIndexCrossSections,
   type CrossSectionTerms,
   type DecisionInput,
@@ -95,7 +95,7 @@ const createSectionStore = (namesMax: number) => ({
 
 const createChoiceStore = (chosenMax: number) => ({
   room: { left: chosenMax },
-  ofRules: createMarketCache<(asked: DecisionInput, make: () => Choice) => Choice>(),
+  ofRules: createMarketCache<(asked: DecisionInput, make: () => SelectionTrace) => SelectionTrace>(),
 });
 
 const createTermsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
@@ -141,8 +141,8 @@ function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections
   };
 }
 
-function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () => Choice) => Choice {
-  const cachedChoices = new Map<number, { readonly asked: DecisionInput; readonly choice: Choice }>();
+function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () => SelectionTrace) => SelectionTrace {
+  const cachedChoices = new Map<number, { readonly asked: DecisionInput; readonly choice: SelectionTrace }>();
   return (decisionInput, make) => {
     const cachedChoice = cachedChoices.get(decisionInput.session);
     if (cachedChoice !== undefined && isSame(cachedChoice.asked, decisionInput)) return cachedChoice.choice;
@@ -159,7 +159,7 @@ function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () =>
  * Removes the parts of raw weights, because they keep a covariance in memory. Only explanations need the parts, and
  * explanations share no results.
  */
-function removeParts(choice: Choice): Choice {
+function removeParts(choice: SelectionTrace): SelectionTrace {
   if (choice.raw?.kind !== 'weighed') return choice;
   const { parts: _parts, ...raw } = choice.raw;
   return { ...choice, raw };

@@ -10,7 +10,7 @@ import { changesMembers } from './events.js';
 import {
   AMENDABLE_MEMBERS,
   type Amendment,
-  createError,
+  createErrorFinding,
   FIXED_TREATMENT,
   IndexDocument,
   isObject as isJsonObject,
@@ -32,7 +32,7 @@ import {
   type RebalanceDate,
   REVIEW_SCOPES,
   type ReviewScope,
-  type ScheduleQuery,
+  type ScheduleTerms,
 } from './schedule.js';
 
 /** Schema of an index document in a request; separate checks report its problems. */
@@ -98,7 +98,7 @@ export interface IndexText {
 const textsByDocument = new WeakMap<IndexDocument, readonly IndexText[]>();
 
 /** Returns the versions of an index, earliest first. @cost none for a document that was used before */
-export function listTexts(document: IndexDocument): readonly IndexText[] {
+export function listDatedTexts(document: IndexDocument): readonly IndexText[] {
   const { amendments } = document;
   if (amendments === undefined || amendments.length === 0)
     return [{ position: 0, from: -Infinity, document, amendment: null }];
@@ -131,12 +131,12 @@ function amendText(body: object, { changes }: Pick<Amendment, 'changes'>): unkno
 
 /** Returns the version in force on a day. */
 export function findTextInEffect(document: IndexDocument, day: Day): IndexText {
-  return listTexts(document).findLast(({ from }) => from <= day)!; // The first version is always in force.
+  return listDatedTexts(document).findLast(({ from }) => from <= day)!; // The first version is always in force.
 }
 
 /** Returns true if any version of an index satisfies a condition. */
 export function isInAnyText(document: IndexDocument, holds: (text: IndexDocument) => boolean): boolean {
-  return listTexts(document).some((text) => holds(text.document));
+  return listDatedTexts(document).some((text) => holds(text.document));
 }
 
 /**
@@ -226,7 +226,9 @@ function reportOrder(amendments: readonly RequestedAmendment[], { base_date: bas
     if (typeof before !== 'string' || date > before) return [];
     const path = `amendments[${k}].effective_from`;
     return [
-      createError('INVALID_RANGE', path, `${path} is ${date}; it must be after ${what}, ${before}.`, { value: date }),
+      createErrorFinding('INVALID_RANGE', path, `${path} is ${date}; it must be after ${what}, ${before}.`, {
+        value: date,
+      }),
     ];
   });
 }
@@ -235,7 +237,7 @@ function reportAnnouncement({ announced, effective_from: date }: RequestedAmendm
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
   const message = `${path} is ${announced}; it must be on or before effective_from, ${date}.`;
-  return [createError('INVALID_RANGE', path, message, { value: announced })];
+  return [createErrorFinding('INVALID_RANGE', path, message, { value: announced })];
 }
 
 function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
@@ -246,14 +248,14 @@ function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
   const { pipeline, universe } = changes;
   return [
     ...unknownMembers.map((member) =>
-      createError('UNKNOWN_FIELD', `${path}.${member}`, describeUnknownMember(member), {
+      createErrorFinding('UNKNOWN_FIELD', `${path}.${member}`, describeUnknownMember(member), {
         accepted: [...AMENDABLE_MEMBERS],
       }),
     ),
     ...findFixedTreatment(isJsonObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
     ...(isJsonObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
       ? [
-          createError(
+          createErrorFinding(
             'NOT_IN_CHOICES',
             `${path}.universe`,
             'An amendment needs a list of identifiers; a watchlist is not allowed because it can change.',
@@ -266,9 +268,10 @@ function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
 /** Reports changes of return variant and reinvestment. These determine the series of an index on all sessions. */
 function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
-  if (!isJsonObject(treatment)) return [createError('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
+  if (!isJsonObject(treatment))
+    return [createErrorFinding('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
   return FIXED_TREATMENT.filter((member) => member in treatment).map((member) =>
-    createError(
+    createErrorFinding(
       'IMMUTABLE_FIELD',
       `${path}.${member}`,
       `An amendment cannot change ${member}, which must be constant over all sessions.`,
@@ -294,7 +297,7 @@ function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] 
   };
   if (readUnchanged(before) === readUnchanged(after)) return [];
   const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';
-  return [createError('IMMUTABLE_FIELD', 'overlay', message)];
+  return [createErrorFinding('IMMUTABLE_FIELD', 'overlay', message)];
 }
 
 /** Requires that all versions follow the same share counts between reviews: with free float, or without. */
@@ -307,7 +310,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
   if (before === null || after === null || before === after) return [];
   const message =
     'An amendment cannot change if share counts between reviews include free float, or the expression of that free float.';
-  return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
+  return [createErrorFinding('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
 }
 
 /** Requires that changes between reviews have the same trigger in all versions: breaches or events. */
@@ -320,7 +323,7 @@ function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[
   if (!isMixed) return [];
   const message =
     'One version rebalances on breaches, and another version changes constituents by events. An index can use only one of these.';
-  return [createError('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
+  return [createErrorFinding('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 
 function describeUnknownMember(member: string): string {
@@ -390,7 +393,7 @@ export function findReview(document: IndexDocument, id: string = DEFAULT_REVIEW)
  */
 export function listReviewDates(
   { id, document: { rebalance } }: Review,
-  query: Omit<ScheduleQuery, 'rebalance'>,
+  query: Omit<ScheduleTerms, 'rebalance'>,
 ): readonly RebalanceDate[] {
   if (id === DEFAULT_REVIEW) return listRebalanceDates({ ...query, rebalance });
   // Every schedule begins with its base day. From the session before it on, only scheduled dates follow.
@@ -429,7 +432,7 @@ export function listTextSpans(document: IndexDocument, calendar: Calendar): read
 }
 
 function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
-  const texts = listTexts(document);
+  const texts = listDatedTexts(document);
   return texts.slice(1).flatMap((text, k): TextSpan[] => {
     const after = findBegin(text, calendar, texts[k + 2]?.from ?? Infinity);
     return after === undefined ? [] : [{ after, text }];
@@ -453,5 +456,5 @@ function findBegin({ document, from, amendment }: IndexText, calendar: Calendar,
 
 /** Returns the version that an index follows on a day. */
 export function findTextInForce(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
-  return listTextSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? listTexts(document)[0]!;
+  return listTextSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? listDatedTexts(document)[0]!;
 }

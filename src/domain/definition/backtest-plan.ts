@@ -3,7 +3,7 @@ import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import type { ModelDate } from '../risk/model-tables.js';
 import type { RiskModelDocument } from '../risk/risk-models.js';
-import { listTexts } from './amendments.js';
+import { listDatedTexts } from './amendments.js';
 import type { ConstraintRow } from './constraint-class.js';
 import type { IndexDocument } from './index-document.js';
 import type { OptimisationSpec } from './optimisation.js';
@@ -62,7 +62,7 @@ function findModelUse({ derivation, pipeline }: Pick<IndexDocument, 'derivation'
 /** Returns the ids of the stored risk models that definitions use, ascending, each with its index and path. */
 export function listUsedModels(documents: Iterable<IndexDocument>): ReadonlyMap<string, ModelUser> {
   const usedModels = new Map<string, ModelUser>();
-  for (const document of [...documents].flatMap((whole) => listTexts(whole).map((text) => text.document))) {
+  for (const document of [...documents].flatMap((whole) => listDatedTexts(whole).map((text) => text.document))) {
     const use = findModelUse(document);
     if (use !== undefined && !usedModels.has(use.modelId))
       usedModels.set(use.modelId, { indexId: document.id, path: use.path });

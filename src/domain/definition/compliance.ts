@@ -164,7 +164,7 @@ function findTwoLeast(weights: Float64Array): readonly [Holding, Holding] {
 }
 
 /** Measures the number of held securities among `members`. Price moves do not change it. */
-export function countHoldings(members: Int32Array): BoundedMeasure {
+export function createHoldingCount(members: Int32Array): BoundedMeasure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
     movesOf: () => ({ moveOf: () => Infinity }),

@@ -206,7 +206,7 @@ export const createFixedLimit = (value: number): Limit => ({ value, parameter: n
  * Portfolio from which a row measures trades. This is the index, the previous solved weights, or the drifted weights
  * just before the rebalance.
  */
-export type Reference = 'index' | 'previous' | 'held';
+export type ReferenceName = 'index' | 'previous' | 'held';
 
 /** Reference portfolio, with its weights in the securities of the problem and outside them. */
 export interface ReferencePortfolio {
@@ -235,7 +235,7 @@ export interface RowContext {
    * Returns a reference portfolio. For `previous`, returns the index if no portfolio has been solved yet. Returns null
    * if there are no holdings yet.
    */
-  reference(reference: Reference): ReferencePortfolio | null;
+  reference(reference: ReferenceName): ReferencePortfolio | null;
   /** Returns a numeric datapoint or an expression as of the rebalance date, NaN if missing, [N]. */
   numbers(field: string | DatapointExpression): Float64Array;
   /** Returns a category as of the rebalance date, null if missing, [N]. */
@@ -573,7 +573,7 @@ const coverEverySecurity = () => true;
 /** Key of the group that contains the securities without a group. */
 export const NO_GROUP = '';
 
-export interface Group {
+export interface GroupMembers {
   readonly group: string;
   /** Positions of the securities, ascending. */
   readonly members: Int32Array;
@@ -583,7 +583,11 @@ export interface Group {
  * Returns the groups that a row covers, in order of their names: the listed groups, or for null all groups with
  * members.
  */
-export function listGroupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
+export function listGroupsInScope(
+  field: string,
+  groups: readonly string[] | null,
+  context: RowContext,
+): GroupMembers[] {
   const { covers = coverEverySecurity } = context;
   const groupByName = context.categories(field).map((category) => category ?? NO_GROUP);
   const coveredGroups = groups ?? groupByName.filter((_, name) => covers(name));

@@ -194,7 +194,7 @@ export interface CheckedConstraintSet {
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
   const excess = checkRowCount(body['constraints'], 'constraints');
   if (excess.length > 0) return { set: undefined, findings: excess };
-  const { rows, findings: ofTexts } = readRows(body['constraints'], 'constraints');
+  const { rows, findings: ofTexts } = readConstraintRows(body['constraints'], 'constraints');
   const shapeResult = checkShape(ConstraintSet, rows === undefined ? body : { ...body, constraints: rows }, {
     unknownFields: 'warning',
   });
@@ -220,7 +220,7 @@ function stateDefaults(set: ConstraintSet, version: 'earlier' | 'today'): Constr
 }
 
 /** Returns a list of rows with their expressions as trees; other values are unchanged. @param path path of the list */
-export function readRows(
+export function readConstraintRows(
   rows: unknown,
   path: string,
 ): { readonly rows: unknown; readonly findings: readonly Finding[] } {

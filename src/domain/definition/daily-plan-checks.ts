@@ -134,7 +134,7 @@ const defineSeverity = (standard: CheckSeverity) =>
       description: `Findings block the index (block), or are only reported (warn). Default: ${standard}.`,
     });
 
-export const formatPercent = (fraction: number): string => `${formatNumber(Number((100 * fraction).toFixed(2)))}%`;
+export const formatPercentText = (fraction: number): string => `${formatNumber(Number((100 * fraction).toFixed(2)))}%`;
 
 const help =
   'The dates of corporate actions of constituents are plausible: ex-dates are sessions, announcements are before the ex-date, and payments are after it.';
@@ -232,7 +232,7 @@ const coverageCheck = defineCheckKind({
     if (missingHoldings.length === 0 || 1 - weight >= minimum) return [];
     return missingHoldings.map((holding) => ({
       identifier: holding.identifier,
-      message: `${holding.identifier} has no price. Constituents without a price have ${formatPercent(weight)} of the index.`,
+      message: `${holding.identifier} has no price. Constituents without a price have ${formatPercentText(weight)} of the index.`,
       measure: { value: 1 - weight, limit: minimum, unit: 'fraction' },
     }));
   },
@@ -349,7 +349,7 @@ const limitsCheck = defineCheckKind({
       .filter(({ weight }) => most !== null && weight > most + ROUNDING_ERROR)
       .map(({ identifier, weight }) => ({
         identifier,
-        message: `${identifier} has the weight ${formatPercent(weight)}; the limit is ${formatPercent(most!)}.`,
+        message: `${identifier} has the weight ${formatPercentText(weight)}; the limit is ${formatPercentText(most!)}.`,
         measure: { value: weight, limit: most!, unit: 'fraction' } as const,
       }));
     return [
@@ -376,7 +376,7 @@ function listBreaches(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuer
   return LIMIT_RULES[name].rows.flatMap((row) => {
     const value = row.measure.valueOf(heldSecurities);
     if (computeHeadroom(row, value) >= -ROUNDING_ERROR) return [];
-    const message = `${LIMIT_RULES[name].label}: ${row.row} is ${formatPercent(value)}; the limit is ${formatPercent(row.limit)}.`;
+    const message = `${LIMIT_RULES[name].label}: ${row.row} is ${formatPercentText(value)}; the limit is ${formatPercentText(row.limit)}.`;
     return [{ identifier: null, message, measure: { value, limit: row.limit, unit: 'fraction' } as const }];
   });
 }
@@ -411,7 +411,7 @@ const movesCheck = defineCheckKind({
       return [
         {
           identifier,
-          message: `${identifier} moved by ${formatPercent(move)} without a corporate action; the limit is ${formatPercent(limit)}.`,
+          message: `${identifier} moved by ${formatPercentText(move)} without a corporate action; the limit is ${formatPercentText(limit)}.`,
           measure: { value: move, limit, unit: 'fraction' },
           evidence: { previous_date: formatDay(before), previous_close: previousClose, close, weight },
         },
@@ -548,7 +548,7 @@ const weightsCheck = defineCheckKind({
       .filter(({ weight }) => (maySellShort ? Number.isNaN(weight) : !(weight >= 0)))
       .map(({ identifier, weight }) => ({
         identifier,
-        message: `${identifier} has the weight ${formatPercent(weight)}.`,
+        message: `${identifier} has the weight ${formatPercentText(weight)}.`,
         measure: { value: weight, limit: 0, unit: 'fraction' } as const,
       }));
     // Each rounded weight contributes its rounding error.
@@ -583,7 +583,7 @@ export const CHECK_CATALOGUE = {
 export type CheckName = keyof typeof CHECK_CATALOGUE;
 export const CHECK_NAMES = Object.keys(CHECK_CATALOGUE) as [CheckName, ...CheckName[]]; // Object.keys returns plain strings.
 
-export const Check = z.discriminatedUnion('check', [
+export const PlanCheck = z.discriminatedUnion('check', [
   coverageCheck.schema,
   stalenessCheck.schema,
   movesCheck.schema,
@@ -596,10 +596,10 @@ export const Check = z.discriminatedUnion('check', [
   secondSourceCheck.schema,
   publishedCheck.schema,
 ]);
-export type Check = z.infer<typeof Check>;
+export type PlanCheck = z.infer<typeof PlanCheck>;
 
-export const findCheckKind = (name: CheckName): CheckKind<Check> =>
-  CHECK_CATALOGUE[name] as unknown as CheckKind<Check>;
+export const findCheckKind = (name: CheckName): CheckKind<PlanCheck> =>
+  CHECK_CATALOGUE[name] as unknown as CheckKind<PlanCheck>;
 
 /** Checks that a plan must list explicitly: they require a parameter, or a desk that confirms actions. */
 const EXPLICIT_CHECKS: ReadonlySet<CheckName> = new Set(['second_source', 'confirmed_actions']);
@@ -609,10 +609,10 @@ const EXPLICIT_CHECKS: ReadonlySet<CheckName> = new Set(['second_source', 'confi
  * Checks that need a run are included only if there is one.
  * @param hasPolicy true if an error policy decides about differences in published closes; the check then only warns
  */
-export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly Check[] =>
+export const listStandardChecks = (hasRun: boolean, hasPolicy = false): readonly PlanCheck[] =>
   CHECK_NAMES.filter((name) => !EXPLICIT_CHECKS.has(name) && (hasRun || !findCheckKind(name).needsRun)).map((check) => {
     const severity = hasPolicy && check === 'published' ? { severity: 'warn' } : {};
-    return findCheckKind(check).schema.parse({ check, ...severity }) as Check;
+    return findCheckKind(check).schema.parse({ check, ...severity }) as PlanCheck;
   });
 
 /** Decisions of people about a day. Each decision is kept permanently, with its reason. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../base/limits.js';
-import { isUnavailable, Refusal } from '../base/refusals.js';
+import { isStoreUnavailable, Refusal } from '../base/refusals.js';
 import { CurrencyCode, defineObject, Id, IsoDate } from '../base/schema.js';
 import { isCurrency } from '../market/currencies.js';
 import { DerivedActions, Mapping } from './mapping.js';
@@ -62,7 +62,7 @@ export type DatasetKind = (typeof DATASET_KINDS)[number];
 /** Returns true if the service owns the files of a store of this kind. */
 export const isManaged = (kind: DatasetKind): boolean => kind === 'imported' || kind === 'synthetic';
 
-export const Adjustment = z
+export const AdjustmentSpec = z
   .enum(['none', 'splits', 'total'])
   .meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });
 
@@ -79,7 +79,7 @@ export const DeclaredCurrency = CurrencyCode.refine(isCurrency, {
 export const TABLE_KINDS = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 
 /** Names of tables, for tables whose name differs from their kind. */
-export const TableNames = z.partialRecord(z.enum(TABLE_KINDS), z.string().min(1).max(200));
+export const TableNamesSpec = z.partialRecord(z.enum(TABLE_KINDS), z.string().min(1).max(200));
 
 const ErrorDetailBody = defineObject(() => ({
   code: z.string(),
@@ -120,8 +120,8 @@ export const DatasetDocument = defineObject(() => ({
   location: z.string().nullable(),
   /** Source of refreshes; null without a source. */
   source: z.string().nullable(),
-  tables: TableNames,
-  adjustment: Adjustment,
+  tables: TableNamesSpec,
+  adjustment: AdjustmentSpec,
   /** Declared currency. Null if none was declared, and in stores of earlier versions. */
   currency: CurrencyCode.nullable().default(null),
   /** Mapping of the source. Null if the market is read without a mapping, absent in documents of earlier versions. */
@@ -222,7 +222,7 @@ export const ActiveMarketDocument = defineObject(() => ({
   market: z.strictObject({
     datasetId: z.string(),
     contentHash: z.string(),
-    adjustment: Adjustment,
+    adjustment: AdjustmentSpec,
     currency: z.string().nullable(),
   }),
   loaded_at: z.string(),
@@ -308,7 +308,7 @@ export const ImportHeader = defineObject(() => ({
     description:
       'Format of the content: an Excel workbook, a zip archive of CSV files, or a zip archive of workbooks with one sheet each. With csv, the content can also be a single CSV file.',
   }),
-  adjustment: Adjustment.default('none'),
+  adjustment: AdjustmentSpec.default('none'),
   currency: DeclaredCurrency.optional().meta({
     description: 'Currency of securities without a CURRENCY. An append does not change the currency of the store.',
   }),
@@ -337,7 +337,7 @@ export const ImportQuery = defineObject(() => ({
   name: shape.name.optional().meta({ description: 'Id of the store. Required if the body is a table.' }),
   store_id: shape.store_id,
   dataset: z.enum(TABLE_KINDS).optional().meta({ description: 'Kind of the table. Default: market.' }),
-  adjustment: Adjustment.optional(),
+  adjustment: AdjustmentSpec.optional(),
   currency: z.string().optional().meta({ description: 'Currency of securities without a CURRENCY.' }),
   mapping: z.string().max(100_000).optional().meta({ description: 'Mapping of the table, as JSON.' }),
   activate: z.boolean().optional().meta({ description: 'Activate the store immediately.' }),
@@ -436,6 +436,6 @@ const createDetail = (datasetId: string) => ({ store_id: datasetId, status: 'loa
  * and the request may succeed once the store is loaded.
  */
 export function isDatasetLoading(failure: unknown): boolean {
-  const isEither = isUnavailable(failure) || (failure instanceof Refusal && failure.code === 'STORE_LOADING');
+  const isEither = isStoreUnavailable(failure) || (failure instanceof Refusal && failure.code === 'STORE_LOADING');
   return isEither && (failure as Refusal).detail?.['status'] === 'loading';
 }

@@ -205,14 +205,14 @@ export type TargetType = keyof typeof TARGET_CATALOGUE;
 
 export type TargetOf<T extends TargetType> = z.infer<(typeof TARGET_CATALOGUE)[T]['schema']>;
 
-export const Target = z.discriminatedUnion('type', [
+export const DeliveryTarget = z.discriminatedUnion('type', [
   folder.schema,
   bucket.schema,
   sftp.schema,
   callback.schema,
   mail.schema,
 ]);
-export type Target = z.infer<typeof Target>;
+export type DeliveryTarget = z.infer<typeof DeliveryTarget>;
 
 /** Problem of a field of a target. The message is the end of a sentence about the field. */
 interface TargetProblem {
@@ -231,7 +231,7 @@ const ADDRESS_PARSERS = { bucket: parseBucketAddress, folder: parseFolderAddress
  * Lists the problems of the address, the path, the region and the access key of a target, whatever the settings of the
  * service. Stored targets may have some, because earlier releases accepted more.
  */
-export function listTargetProblems(target: Target): readonly TargetProblem[] {
+export function listTargetProblems(target: DeliveryTarget): readonly TargetProblem[] {
   if (target.type === 'callback' || target.type === 'mail') return [];
   const [region, accessKey] = target.type === 'bucket' ? [target.region, target.access_key_id] : [null, null];
   const problems = [
@@ -247,14 +247,14 @@ export function listTargetProblems(target: Target): readonly TargetProblem[] {
  * Returns the address to which a stored secret belongs. If the address or the user of a target changes, the secret must
  * be entered again.
  */
-export function findSecretOwner(target: Target): string {
+export function findSecretOwner(target: DeliveryTarget): string {
   if (target.type === 'sftp') return `${target.url} ${target.host_key}`;
   if (target.type === 'bucket') return [target.url, target.endpoint, target.access_key_id].join(' ');
   if (target.type === 'callback') return target.url;
   return '';
 }
 
-export const readSecret = (target: Target): string | null => ('secret' in target ? target.secret : null);
+export const readSecret = (target: DeliveryTarget): string | null => ('secret' in target ? target.secret : null);
 
 const ENTITLEMENTS_MAX = 100;
 const ENTITLED_MAX = 1000;
@@ -283,7 +283,11 @@ const clientFields = defineObject(() => ({
     description:
       'Files that the client can receive. A file must be covered by one entry. An empty list covers no files.',
   }),
-  targets: z.array(Target).max(TARGETS_MAX).default([]).meta({ description: 'Targets to which files are delivered.' }),
+  targets: z
+    .array(DeliveryTarget)
+    .max(TARGETS_MAX)
+    .default([])
+    .meta({ description: 'Targets to which files are delivered.' }),
 }));
 
 /** Client as written by a client of the API. */

@@ -9,7 +9,7 @@ import { checkRows, validateConstraints } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
 import { parseRequest } from './expression-texts.js';
 import {
-  createError,
+  createErrorFinding,
   DerivationPayload,
   findUnknownMembers,
   type IndexContext,
@@ -35,7 +35,7 @@ export function checkDerivation(
     const before = replaces?.derivation?.source_index_id;
     if (before !== undefined && before !== source) {
       findings.push(
-        createError(
+        createErrorFinding(
           'IMMUTABLE_FIELD',
           path,
           `The source of a derived index cannot change. It is ${before}, not ${source}.`,
@@ -60,7 +60,7 @@ export function reportDroppedSource({ id, derivation }: UncheckedBody, { replace
   const before = replaces?.derivation?.source_index_id;
   if (before === undefined || (derivation !== undefined && derivation !== null)) return [];
   const message = `The source of a derived index cannot change. The source of ${String(id)} is ${before}, but the document has no derivation. Use another id for an index with rules.`;
-  return [createError('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
+  return [createErrorFinding('IMMUTABLE_FIELD', 'derivation.source_index_id', message, { value: null })];
 }
 
 /**
@@ -106,7 +106,7 @@ function reportRelaxation(relax: unknown, constraints: unknown): Finding[] {
     const message = `${path}.row is ${entry.row}, which is not the id of a constraint. The accepted ids are ${rowIds.join(', ')}.`;
     return [
       ...unknownFindings,
-      createError('NOT_IN_CHOICES', `${path}.row`, message, { accepted: rowIds, value: entry.row }),
+      createErrorFinding('NOT_IN_CHOICES', `${path}.row`, message, { accepted: rowIds, value: entry.row }),
     ];
   });
 }
@@ -119,7 +119,7 @@ function reportSteps(row: ConstraintRow, { steps }: RelaxEntry, path: string): F
     const params = findStepParameter(entry, step);
     if (params !== undefined && Object.values(params).some(isBoundPath))
       return [
-        createError(
+        createErrorFinding(
           'WRONG_TYPE',
           stepPath,
           `${stepPath} changes over time, which is not possible for a step. Use a number.`,
@@ -131,7 +131,7 @@ function reportSteps(row: ConstraintRow, { steps }: RelaxEntry, path: string): F
     if (params !== undefined)
       return checkParams(entry.params, { ...row.params, ...params }, { path: stepPath, rowId: row.id }).findings;
     const message = `${stepPath} is ${JSON.stringify(step)}, but a constraint of the class ${row.type} has no main limit. Use an object with its parameters.`;
-    return [createError('WRONG_TYPE', stepPath, message, { row_id: row.id, value: step })];
+    return [createErrorFinding('WRONG_TYPE', stepPath, message, { row_id: row.id, value: step })];
   });
 }
 

@@ -15,7 +15,13 @@ import type { ExpressionNode } from '../datapoints/expression-tree.js';
 import { DERIVED_NAMES } from '../datapoints/fields.js';
 import type { MarketData } from '../market/market-data.js';
 import { parseDerivation, parseExpressions, parseRow, type RowParser } from './expression-texts.js';
-import { createError, type IndexDocument, isObject, readDefinitions, type UncheckedBody } from './index-document.js';
+import {
+  createErrorFinding,
+  type IndexDocument,
+  isObject,
+  readDefinitions,
+  type UncheckedBody,
+} from './index-document.js';
 import {
   checkGivenParameters,
   type NamedPlugins,
@@ -131,13 +137,16 @@ function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undef
   const circle = findCircle(trees);
   if (circle.length > 0) {
     const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
-    return [...findings, createError('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] })];
+    return [
+      ...findings,
+      createErrorFinding('CIRCULAR_REFERENCE', `datapoints.${circle[0]}`, message, { value: circle[0] }),
+    ];
   }
   const readsMax = LIMITS.MAX_EXPRESSION_READS;
   const large = findTooLarge(trees);
   if (large === undefined) return findings;
   const message = `The datapoint ${large} reads more than ${readsMax} datapoints.`;
-  return [...findings, createError('OUT_OF_RANGE', `datapoints.${large}`, message)];
+  return [...findings, createErrorFinding('OUT_OF_RANGE', `datapoints.${large}`, message)];
 }
 
 function reportPluginNames({ plugins, datapoints }: UncheckedBody, market: MarketData | undefined): Finding[] {
@@ -146,14 +155,14 @@ function reportPluginNames({ plugins, datapoints }: UncheckedBody, market: Marke
     const path = `plugins.${name}`;
     if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return reportName(name, path, market);
     const message = `The name ${name} is already used by a datapoint of the document. Choose another name for the plug-in.`;
-    return [createError('DUPLICATE_KEY', path, message, { value: name })];
+    return [createErrorFinding('DUPLICATE_KEY', path, message, { value: name })];
   });
 }
 
 function reportName(name: string, path: string, market: MarketData | undefined): Finding[] {
   if (RESERVED_NAMES.has(name))
     return [
-      createError('DUPLICATE_KEY', path, `${name} is a datapoint of the service. Choose another name.`, {
+      createErrorFinding('DUPLICATE_KEY', path, `${name} is a datapoint of the service. Choose another name.`, {
         value: name,
       }),
     ];

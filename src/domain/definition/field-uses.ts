@@ -4,7 +4,7 @@ import {
   findOverTimeFault,
   listExpressionReads,
   type OverTimeFault,
-  type PluginInput,
+  type CheckedPluginInput,
 } from '../datapoints/expression-checks.js';
 import { acceptsKind } from '../datapoints/expression-text.js';
 import {
@@ -95,7 +95,7 @@ interface Need {
   readonly field: FieldRequest;
   readonly needsNumber: boolean;
   readonly comparison: ComparisonNode | null;
-  readonly input: PluginInput | null;
+  readonly input: CheckedPluginInput | null;
 }
 
 function listNeeds({ field: expression, as, comparison }: FieldUse, definitions: Definitions): Need[] {
@@ -144,7 +144,7 @@ function findProblem({ field, needsNumber, comparison, input }: Need, market: Ma
   return undefined;
 }
 
-const describeReader = (input: PluginInput | null): string =>
+const describeReader = (input: CheckedPluginInput | null): string =>
   input === null ? '' : `; the input ${input.name} of the plug-in ${input.plugin} reads it`;
 
 const PLURAL: Readonly<Record<ValueKind, string>> = { number: 'numbers', string: 'texts', boolean: 'booleans' };

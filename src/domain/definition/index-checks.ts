@@ -37,7 +37,7 @@ import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from './event
 import {
   ALL_PARTS_MAX,
   AMENDMENTS_MAX,
-  createError,
+  createErrorFinding,
   findUnknownMembers,
   type IndexContext,
   type IndexDocument,
@@ -66,7 +66,7 @@ import {
   SELECTION_CLASSES,
   WEIGHTING_CLASSES,
 } from './rule-pipeline.js';
-import type { IndexShares } from './weighting-classes.js';
+import type { IndexShareTerms } from './weighting-classes.js';
 import {
   type CadenceOnCalendar,
   checkDateOrder,
@@ -110,7 +110,7 @@ export function listExcess(body: UncheckedBody): Finding[] {
   const long = sizes.filter(({ count, limit }) => count > limit);
   if (long.length > 0)
     return long.map(({ path, count, limit }) =>
-      createError('OUT_OF_RANGE', path, `${path} has ${count} entries; at most ${limit} are accepted.`),
+      createErrorFinding('OUT_OF_RANGE', path, `${path} has ${count} entries; at most ${limit} are accepted.`),
     );
   const { amendments, name: _name, description: _description, universe, ...parts } = body;
   const rows = sizes.reduce((sum, { path, count }) => sum + (path === 'amendments' ? 0 : count), 0);
@@ -121,7 +121,7 @@ export function listExcess(body: UncheckedBody): Finding[] {
     ...checkExpressionLength({ ...parts, amendments }),
     ...(versions > 1 && rows * versions > rowsMax
       ? [
-          createError(
+          createErrorFinding(
             'OUT_OF_RANGE',
             'amendments',
             `The document has ${rows} rules, constraints, reviews and datapoints in ${versions} versions; their product may be at most ${rowsMax}.`,
@@ -130,7 +130,7 @@ export function listExcess(body: UncheckedBody): Finding[] {
       : []),
     ...(partCount > ALL_PARTS_MAX
       ? [
-          createError(
+          createErrorFinding(
             'OUT_OF_RANGE',
             'universe',
             `The universe has ${partCount} parts; at most ${ALL_PARTS_MAX} are accepted.`,
@@ -156,7 +156,7 @@ export function checkExpressionLength(body: UncheckedBody): Finding[] {
   const length = measureExpressions(body);
   if (length <= limit) return [];
   const message = `The expressions of the document have ${length} characters; at most ${limit} are accepted together.`;
-  return [createError('OUT_OF_RANGE', '', message)];
+  return [createErrorFinding('OUT_OF_RANGE', '', message)];
 }
 
 function measureExpressions(value: unknown): number {
@@ -197,7 +197,7 @@ export function checkBreachRule(treatment: unknown, reviews: unknown): Finding[]
       : []),
     ...(limits !== undefined && isGiven(treatment['breach_rule']) && response === 'rebalance'
       ? [
-          createError(
+          createErrorFinding(
             'UNKNOWN_FIELD',
             path,
             `${path} is ${String(treatment['breach_rule'])}, but pipeline.treatment.breach_limits states other limits. Only one of them can apply.`,
@@ -218,7 +218,7 @@ function reportBreachReview({ on_breach: response, breach_review: review }: Unch
   if (ids.includes(review) || review === DEFAULT_REVIEW) return [];
   const accepted = [DEFAULT_REVIEW, ...ids.filter((id) => typeof id === 'string')];
   const message = `${path} is ${review}, but the document has no such review; its reviews are ${accepted.join(', ')}.`;
-  return [createError('NOT_IN_CHOICES', path, message, { accepted, value: review })];
+  return [createErrorFinding('NOT_IN_CHOICES', path, message, { accepted, value: review })];
 }
 
 function reportBreachRule(treatment: UncheckedBody, path: string): Finding[] {
@@ -239,7 +239,7 @@ function reportBreachRule(treatment: UncheckedBody, path: string): Finding[] {
   }
   if (response !== undefined) return [];
   const message = `${field} (rebalance or none) is required together with ${path}. Without ${field}, a breach of ${typeof rule === 'string' ? rule : 'these limits'} has no effect.`;
-  return [createError('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
+  return [createErrorFinding('REQUIRED', field, message, { accepted: ['none', 'rebalance'] })];
 }
 
 /** Warns if the weights of a definition may violate the rule whose breach triggers a rebalance. */
@@ -298,7 +298,7 @@ export function checkFloatFields(document: IndexDocument): Finding[] {
     if (cause === undefined) return [];
     const field = `${path}.params.float_field`;
     const message = `${field} reads ${cause}. A free float must follow from columns of one session, because share counts change between reviews.`;
-    return [createError('BAD_EXPRESSION', field, message)];
+    return [createErrorFinding('BAD_EXPRESSION', field, message)];
   });
 }
 
@@ -366,7 +366,7 @@ export function checkEvents(events: unknown): Finding[] {
     ...findUnknownMembers(events['fast_entry'], Object.keys(FastEntrySpec.shape), 'events.fast_entry'),
     ...findUnknownMembers(exit, Object.keys(FastExitSpec.shape), 'events.fast_exit'),
     ...(replacement === 'reserve' && reserve === undefined
-      ? [createError('REQUIRED', 'events.reserve', 'events.reserve is required with the replacement reserve.')]
+      ? [createErrorFinding('REQUIRED', 'events.reserve', 'events.reserve is required with the replacement reserve.')]
       : []),
     ...(value === undefined ? [] : validateRebalance(value.schedule, 'events.fast_exit.schedule')),
   ];
@@ -532,7 +532,7 @@ const WEIGHTS_TOLERANCE = 1e-9;
 function reportFloor({ floor, cap, cap_by: by }: UncheckedBody, weightingPath: string): Finding[] {
   if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isGiven(by)) return [];
   return [
-    createError('EMPTY_RANGE', `${weightingPath}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, {
+    createErrorFinding('EMPTY_RANGE', `${weightingPath}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, {
       value: floor,
     }),
   ];
@@ -559,7 +559,7 @@ function reportLadder(
     ...findUnknownMembers(ladder['ranked'], Object.keys(ranked.unwrap().shape), `${path}.ranked`),
     ...findUnknownMembers(ladder['group'], Object.keys(group.unwrap().shape), `${path}.group`),
     ...otherLimits.map((other) =>
-      createError(
+      createErrorFinding(
         'CAP_INFEASIBLE',
         `${weightingPath}.${other}`,
         `${weightingPath}.${other} cannot be combined with ${path}, because it would move weights beyond the stages.`,
@@ -586,7 +586,7 @@ function reportPhase(phaseIn: unknown, weightingPath: string): Finding[] {
     ...findUnknownMembers(phaseIn, Object.keys(PhaseIn.shape), path),
     ...(isShaped(field) && readsConstituents(field, new Map())
       ? [
-          createError(
+          createErrorFinding(
             'BAD_EXPRESSION',
             `${path}.field`,
             `${path}.field cannot use is_constituent(), because earlier reviews are also read.`,
@@ -632,7 +632,7 @@ function reportRow(
   if (entry === undefined) {
     const acceptedTypes = classes.map((rowClass) => rowClass.type);
     return [
-      createError(
+      createErrorFinding(
         'UNKNOWN_TYPE',
         `${path}.type`,
         `Unknown class ${type}; the accepted set is ${acceptedTypes.join(', ')}.${suggestName(type, acceptedTypes)}`,
@@ -680,7 +680,7 @@ function listRepeatedIds(rows: readonly unknown[], path: string): Finding[] {
       return [];
     }
     return [
-      createError(
+      createErrorFinding(
         'DUPLICATE_ROW_ID',
         `${path}[${i}].id`,
         `The id ${id} is already used by the rule at position ${earlier}.`,
@@ -699,7 +699,7 @@ function reportMissingSchedule(schedule: unknown, path: string): Finding[] {
   if (isStated) return [];
   const place = `${path}.schedule${schedule === undefined ? '' : '.frequency'}`;
   const message = `${place} is missing: a review states its dates in the form of rebalance, for example {"frequency": "quarterly"}.`;
-  return [createError('REQUIRED', place, message)];
+  return [createErrorFinding('REQUIRED', place, message)];
 }
 
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
@@ -800,15 +800,20 @@ function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
     const path = `reviews[${i}].id`;
     if (id === DEFAULT_REVIEW) {
       const message = `The id ${DEFAULT_REVIEW} is reserved for the rebalance of the document.`;
-      return [createError('DUPLICATE_ROW_ID', path, message, { value: id })];
+      return [createErrorFinding('DUPLICATE_ROW_ID', path, message, { value: id })];
     }
     const earlier = firstPositions.get(id);
     if (earlier === undefined) firstPositions.set(id, i);
     if (typeof id !== 'string' || earlier === undefined) return [];
     return [
-      createError('DUPLICATE_ROW_ID', path, `The id ${id} is already used by the review at position ${earlier}.`, {
-        value: id,
-      }),
+      createErrorFinding(
+        'DUPLICATE_ROW_ID',
+        path,
+        `The id ${id} is already used by the review at position ${earlier}.`,
+        {
+          value: id,
+        },
+      ),
     ];
   });
 }
@@ -849,10 +854,10 @@ function reportMixedShares(path: string, ofReview: UncheckedBody, base: Unchecke
   const reviewType = String(ofReview['type']);
   const fixedType = holdsFixed(ofReview) ? reviewType : String(base['type']);
   const message = `${path}.weighting.type is ${reviewType} and pipeline.weighting.type is ${String(base['type'])}: ${fixedType} must be the weighting of every review or of none.`;
-  return createError('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: reviewType });
+  return createErrorFinding('NOT_IN_CHOICES', `${path}.weighting.type`, message, { value: reviewType });
 }
 
-function readIndexShares({ type, params }: UncheckedBody): IndexShares | null {
+function readIndexShares({ type, params }: UncheckedBody): IndexShareTerms | null {
   return findIndexShares({ type: String(type), params: isObject(params) ? params : {} });
 }
 
@@ -866,7 +871,7 @@ export function checkRounding(body: UncheckedBody, { indexOf }: Pick<IndexContex
   return [
     ...(isObject(rounding) && rounding['shares'] !== undefined && base === undefined && !isOverlay
       ? [
-          createError(
+          createErrorFinding(
             'REQUIRED',
             'base_market_value',
             'rounding.shares requires base_market_value: otherwise index shares are fractions of a base value.',
@@ -922,7 +927,7 @@ export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): F
   if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
     const indexKind = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
     return [
-      createError(
+      createErrorFinding(
         'PIPELINE_XOR_DERIVATION',
         'universe',
         `${indexKind} has the constituents of its source, so it cannot have a universe.`,
@@ -930,7 +935,7 @@ export function checkUniverse(body: UncheckedBody, { indexOf }: IndexContext): F
     ];
   }
   if (isTooDeep(universe))
-    return [createError('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
+    return [createErrorFinding('OUT_OF_RANGE', 'universe', 'The sets of the universe are nested too deeply.')];
   return listUniverseFields(universe, { path: 'universe', ownId: body['id'], indexOf });
 }
 
@@ -952,7 +957,7 @@ function listUniverseFields(universe: unknown, place: UniverseLocation): Finding
     return foreignMembers.map(([member, kinds]) => reportOtherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
-      createError(
+      createErrorFinding(
         'REQUIRED',
         `${path}.identifiers`,
         `${path}.identifiers must contain at least 1 identifier for a list.`,
@@ -960,9 +965,11 @@ function listUniverseFields(universe: unknown, place: UniverseLocation): Finding
     ];
   }
   if (kind === 'watchlist' && (universe['watchlist_id'] === undefined || universe['watchlist_id'] === null))
-    return [createError('REQUIRED', `${path}.watchlist_id`, `${path}.watchlist_id is required by the kind watchlist.`)];
+    return [
+      createErrorFinding('REQUIRED', `${path}.watchlist_id`, `${path}.watchlist_id is required by the kind watchlist.`),
+    ];
   if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
-    return [createError('REQUIRED', `${path}.id`, `${path}.id is required by the kind ${kind}.`)];
+    return [createErrorFinding('REQUIRED', `${path}.id`, `${path}.id is required by the kind ${kind}.`)];
   if (isSetKind(kind)) return reportSet(universe, kind, place);
   return kind === 'index' && typeof id === 'string' ? checkReference(id, ownId, `${path}.id`, indexOf) : [];
 }
@@ -971,7 +978,7 @@ function reportSet(universe: UncheckedBody, kind: string, place: UniverseLocatio
   const { path } = place;
   const parts = universe['of'];
   if (!Array.isArray(parts))
-    return [createError('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
+    return [createErrorFinding('REQUIRED', `${path}.of`, `${path}.of is required by the kind ${kind}.`)];
   const unknownFindings = [universe, ...parts].flatMap((part, i) =>
     findUnknownMembers(part, Object.keys(UniverseSpec.shape), i === 0 ? path : `${path}.of[${i - 1}]`),
   );
@@ -998,7 +1005,7 @@ const isPresent = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
 const createMissingKindFinding = (path: string, member: string, kinds: readonly string[]): Finding =>
-  createError(
+  createErrorFinding(
     'REQUIRED',
     `${path}.kind`,
     `${path}.kind (${kinds.join(' or ')}) is required together with ${path}.${member}. Without ${path}.kind, the universe contains all securities.`,
@@ -1009,7 +1016,7 @@ const reportOtherKind = (
   kind: string,
   { path, member, kinds }: { readonly path: string; readonly member: string; readonly kinds: readonly string[] },
 ): Finding =>
-  createError(
+  createErrorFinding(
     'NOT_IN_CHOICES',
     `${path}.kind`,
     `${path}.${member} applies only to the kind ${kinds.join(' or ')}, but ${path}.kind is ${kind}.`,

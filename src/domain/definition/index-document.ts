@@ -89,7 +89,7 @@ const rateSchema = z.number().min(0).max(1);
 /** Maximum number of field values with a separate rate; it exceeds the number of countries. */
 const RATES_MAX = 1_000;
 
-export const WithholdingRates = defineObject(() => ({
+export const WithholdingRatesSpec = defineObject(() => ({
   field: z
     .string()
     .min(1)
@@ -106,7 +106,7 @@ export const WithholdingRates = defineObject(() => ({
 })).meta({ id: 'WithholdingRates' });
 
 /** Fraction of ordinary dividends that is withheld in the net variant. */
-export const WithholdingTax = z.union([rateSchema, WithholdingRates]);
+export const WithholdingTaxSpec = z.union([rateSchema, WithholdingRatesSpec]);
 
 const FALLBACKS_MAX = 8;
 
@@ -267,7 +267,7 @@ export const TreatmentSpec = defineObject(() => ({
     label: 'Dividends',
     help: 'Return variant: dividends excluded, reinvested, or reinvested after withholding tax.',
   }),
-  withholding_tax: WithholdingTax.default(0).meta({
+  withholding_tax: WithholdingTaxSpec.default(0).meta({
     label: 'Withholding tax',
     help: 'Fraction of ordinary dividends that is withheld in the net variant. It is a number, or rates by the value of a field: { "field": "COUNTRY", "rates": { "US": 0.3 }, "default": 0.15 }.',
     unit: 'fraction',
@@ -497,7 +497,7 @@ export type UncheckedBody = Readonly<Record<string, unknown>>;
 export const isObject = (value: unknown): value is UncheckedBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export function createError(
+export function createErrorFinding(
   code: Finding['code'],
   path: string,
   message: string,
@@ -513,7 +513,7 @@ export function findUnknownMembers(value: unknown, accepted: readonly string[], 
     .filter((name) => !accepted.includes(name))
     .map((name) => {
       const message = `Unknown member ${path}.${name}; the accepted names are ${accepted.join(', ')}.${suggestName(name, accepted)}`;
-      return createError('UNKNOWN_FIELD', `${path}.${name}`, message, { accepted: [...accepted] });
+      return createErrorFinding('UNKNOWN_FIELD', `${path}.${name}`, message, { accepted: [...accepted] });
     });
 }
 

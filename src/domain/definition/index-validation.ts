@@ -39,7 +39,7 @@ import {
   listExcess,
 } from './index-checks.js';
 import {
-  createError,
+  createErrorFinding,
   type DerivationPayload,
   type IndexContext,
   IndexDocument,
@@ -609,7 +609,7 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
   const { id, calendar } = body;
   if ((RESERVED_INDEX_IDS as readonly unknown[]).includes(id)) {
     findings.push(
-      createError(
+      createErrorFinding(
         'BAD_IDENTIFIER',
         'id',
         `The id ${String(id)} is reserved, because it is part of a route; the reserved ids are ${RESERVED_INDEX_IDS.join(', ')}.`,
@@ -621,7 +621,7 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
   if (typeof calendar === 'string' && calendar !== '' && !listExchangeCodes(calendar).every(isKnown)) {
     const calendarCodes = calendars.map(({ code }) => code);
     findings.push(
-      createError(
+      createErrorFinding(
         'UNKNOWN_CALENDAR',
         'calendar',
         `${describeUnknownCalendar(calendar, isKnown)}; the accepted set is ${calendarCodes.join(', ')}.`,
@@ -641,13 +641,13 @@ function checkDocumentFindings(body: UncheckedBody, { calendars }: IndexContext)
     const kinds = presentParts.includes('overlay')
       ? 'a pipeline, a derivation or an overlay'
       : 'a pipeline or a derivation';
-    findings.push(createError('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${partsPhrase}.`));
+    findings.push(createErrorFinding('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${partsPhrase}.`));
   }
   if ((body['kind'] === 'overlay') !== hasMember('overlay'))
     findings.push(
       hasMember('overlay')
-        ? createError('REQUIRED', 'kind', 'kind must be overlay if the document has an overlay.')
-        : createError('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay requires the member overlay.'),
+        ? createErrorFinding('REQUIRED', 'kind', 'kind must be overlay if the document has an overlay.')
+        : createErrorFinding('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay requires the member overlay.'),
     );
   return findings;
 }

@@ -3,13 +3,13 @@ import type { Finding } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
 import type { MarketData } from '../market/market-data.js';
-import { createReferenceSpells, listGroupSpells, readGroup, UNCLASSIFIED } from '../market/reference.js';
+import { createReferenceSpells, listGroupSpells, readClassification, UNCLASSIFIED } from '../market/reference.js';
 import {
   type BoundedMeasure,
   type BoundSide,
   computeHeadroom,
   computeRatio,
-  countHoldings,
+  createHoldingCount,
   effectiveNumber,
   findHeaviest,
   grossExposure,
@@ -106,10 +106,10 @@ function listLimits(row: ProgramRow, params: Readonly<Record<string, unknown>>):
       return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // the row exists because this parameter is set
     case 'count':
       return [
-        { side: 'lower', limit: row.minimum, measure: countHoldings(row.members) },
+        { side: 'lower', limit: row.minimum, measure: createHoldingCount(row.members) },
         ...(row.maximum === COUNT_MAX
           ? []
-          : [{ side: 'upper' as const, limit: row.maximum, measure: countHoldings(row.members) }]),
+          : [{ side: 'upper' as const, limit: row.maximum, measure: createHoldingCount(row.members) }]),
       ];
     case 'threshold':
       return [{ side: 'lower', limit: row.threshold, measure: leastHolding }];
@@ -439,7 +439,7 @@ function listGroupFindings(
   const heldNames = new Set(names);
   const knownGroups = new Set(
     createReferenceSpells(market, field).flatMap((spells, column) =>
-      heldNames.has(market.identifiers[column]!) ? spells.map(({ value }) => readGroup(value)) : [],
+      heldNames.has(market.identifiers[column]!) ? spells.map(({ value }) => readClassification(value)) : [],
     ),
   );
   const absentGroups = groups.filter((group) => group !== '' && !knownGroups.has(group));

@@ -4,7 +4,7 @@ import { describeExpression, printExpression } from '../datapoints/expression-te
 import { isExpressionNode, toRequest } from '../datapoints/expression-tree.js';
 import type { Adjustment } from '../market/market-data.js';
 import type { RiskEstimator, RiskModelChoice } from '../risk/risk-models.js';
-import { listTexts } from './amendments.js';
+import { listDatedTexts } from './amendments.js';
 import { type BreachRule, CUSTOM_RULE, findBreachRule } from './compliance.js';
 import { type BoundPath, isBoundPath, type RelaxEntry } from './constraint-class.js';
 import type { EventsSpec } from './events.js';
@@ -42,7 +42,7 @@ function describeAmendments(
   document: IndexDocument,
   sentencesOf: (text: IndexDocument) => readonly string[],
 ): string[] {
-  const texts = listTexts(document);
+  const texts = listDatedTexts(document);
   return texts.slice(1).flatMap(({ document: text, amendment }, k) => {
     const before = sentencesOf(texts[k]!.document);
     const after = sentencesOf(text);

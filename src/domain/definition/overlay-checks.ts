@@ -2,7 +2,7 @@ import { callOnce } from '#base/once.js';
 import type { Finding } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import {
-  createError,
+  createErrorFinding,
   type IndexContext,
   type IndexDocument,
   isObject,
@@ -27,7 +27,7 @@ export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Fi
   if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [reportStrayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
     if (source === undefined || source === null)
-      return [createError('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
+      return [createErrorFinding('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
     return typeof source === 'string' ? checkReference(source, body['id'], 'source_index_id', indexOf) : [];
   }
   const parts = Array.isArray(overlay['parts']) ? overlay['parts'] : [];
@@ -42,7 +42,7 @@ export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Fi
 }
 
 function reportStrayField(path: string): Finding {
-  return createError('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
+  return createErrorFinding('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
 }
 
 /**
@@ -139,7 +139,7 @@ function checkBlend({ parts }: Blend): Finding[] {
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
       ? []
       : [
-          createError(
+          createErrorFinding(
             'WEIGHTS_NOT_ONE',
             'overlay.parts',
             `The weights sum to ${Number(sum.toPrecision(12))}, but must sum to 1.`,
@@ -151,7 +151,7 @@ function checkBlend({ parts }: Blend): Finding[] {
     ...parts.flatMap(({ index_id: id }, k) =>
       parts.findIndex((other) => other.index_id === id) < k
         ? [
-            createError(
+            createErrorFinding(
               'DUPLICATE_ID',
               `overlay.parts[${k}].index_id`,
               `The index ${id} occurs twice among the parts.`,
@@ -183,7 +183,7 @@ function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonl
     return currency === to
       ? []
       : [
-          createError(
+          createErrorFinding(
             'NOT_IN_CHOICES',
             'currency',
             `The currency is ${currency}, but the overlay converts into ${to}.`,
@@ -200,7 +200,7 @@ function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonl
     source.currency === currency
       ? []
       : [
-          createError(
+          createErrorFinding(
             'NOT_IN_CHOICES',
             'currency',
             `The currency is ${currency}, but the underlying index ${source.id} is in ${source.currency}.`,
@@ -218,7 +218,7 @@ function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[
     const partCurrency = currencyById.get(id)!;
     if (partCurrency === firstCurrency) return [];
     const message = `The parts of a blend must have the same currency: ${id} is in ${partCurrency}, and ${first} is in ${firstCurrency}. Use an overlay of type currency to convert an index.`;
-    return [createError('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
+    return [createErrorFinding('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
   });
 }
 
@@ -234,7 +234,7 @@ function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf
   if (source === undefined || !isOverlayDocument(source)) return [];
   const underlyingIds = listSources(source);
   return [
-    createError(
+    createErrorFinding(
       'NOT_IN_CHOICES',
       path,
       `The index ${source.id} is an overlay. Use its underlying index instead: ${underlyingIds.join(', ')}.`,
@@ -255,6 +255,6 @@ export function assertDecides(document: IndexDocument): void {
   const sourceIds = listSources(document);
   const message = `${document.id} is an overlay and decides no composition. Use its underlying index instead: ${sourceIds.join(', ')}.`;
   throw refuseWithFindings('request', [
-    createError('NOT_IN_CHOICES', 'index_id', message, { accepted: sourceIds, value: document.id }),
+    createErrorFinding('NOT_IN_CHOICES', 'index_id', message, { accepted: sourceIds, value: document.id }),
   ]);
 }

@@ -37,12 +37,12 @@ export interface Reach {
 export const PREFIX_PATTERN = /^[A-Za-z0-9_-]{1,32}$/;
 export const PREFIXES_MAX = 16;
 
-export const isWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boolean =>
+export const isIdWithin = ({ prefixes }: Pick<Reach, 'prefixes'>, id: string): boolean =>
   prefixes.some((prefix) => id.startsWith(prefix));
 
 /** Returns true if a client may read a document: within its prefixes, or shared with it. */
 export const mayRead = (reach: Reach, kind: string, id: string): boolean =>
-  isWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
+  isIdWithin(reach, id) || reach.shared.has(`${kind}/${id}`);
 
 /** Returns true if two clients have access to the same documents. Undefined means all documents. */
 export function isSameReach(a: Reach | undefined, b: Reach | undefined): boolean {

@@ -1,9 +1,9 @@
 import { type Finding, keepSmallValue } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import { INDEX_FUNCTIONS } from '../datapoints/expression-tree.js';
-import { listTexts } from './amendments.js';
+import { listDatedTexts } from './amendments.js';
 import {
-  createError,
+  createErrorFinding,
   type IndexContext,
   type IndexDocument,
   isDerivedDocument,
@@ -77,7 +77,9 @@ export function listCalledIndices(value: unknown, path: string): CalledIndex[] {
  * Returns the indices to which the universe, derivation, overlay or expressions of a document refer, its source first.
  */
 export function listReferences(document: IndexDocument): readonly string[] {
-  return [...new Set(listTexts(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id)))];
+  return [
+    ...new Set(listDatedTexts(document).flatMap(({ document: text }) => listNamedIndices(text).map(({ id }) => id))),
+  ];
 }
 
 /**
@@ -96,7 +98,7 @@ export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext
     const document = indexOf(id);
     if (by === 'drifted_weight_in' && document !== undefined && isOverlayDocument(document)) {
       const message = `drifted_weight_in reads the index ${id}, which is an overlay. Name the index beneath it instead.`;
-      return [createError('NOT_IN_CHOICES', path, message, { value: id })];
+      return [createErrorFinding('NOT_IN_CHOICES', path, message, { value: id })];
     }
     const findings = checkReference(id, body['id'], path, indexOf);
     return findings.map((finding) =>
@@ -108,13 +110,15 @@ export function checkCalledReferences(body: UncheckedBody, indexOf: IndexContext
 /** Reports a referenced index that is not stored or refers back to the document. */
 export function checkReference(id: string, ownId: unknown, path: string, indexOf: IndexContext['indexOf']): Finding[] {
   if (id === ownId)
-    return [createError('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
+    return [createErrorFinding('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
   if (indexOf(id) === undefined)
-    return [createError('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id))];
+    return [createErrorFinding('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id))];
   const chain = findChain(ownId, [id], indexOf);
   if (chain === undefined) return [];
   return [
-    createError('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id }),
+    createErrorFinding('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, {
+      value: id,
+    }),
   ];
 }
 

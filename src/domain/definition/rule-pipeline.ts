@@ -43,7 +43,7 @@ import {
   fixedWeight,
   groupWeight,
   hierarchicalRiskParityWeight,
-  type IndexShares,
+  type IndexShareTerms,
   inverseVolatilityWeight,
   marketCapWeight,
   minimumVarianceWeight,
@@ -109,7 +109,7 @@ export const findSelectionClass = (type: string): SelectionClass | undefined => 
 export const findWeightingClass = (type: string): WeightingClass | undefined => weightingByType.get(type);
 
 /** Returns the index shares of a weighting, or null if they follow only from weights. */
-export function findIndexShares(weighting: Pick<WeightingSpec, 'type' | 'params'> | undefined): IndexShares | null {
+export function findIndexShares(weighting: Pick<WeightingSpec, 'type' | 'params'> | undefined): IndexShareTerms | null {
   return (weighting && findWeightingClass(weighting.type)?.indexShares?.(weighting.params)) ?? null;
 }
 

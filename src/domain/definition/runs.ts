@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { CurrencyCode, defineObject, Id, isAssetIdentifier, IsoDate } from '../base/schema.js';
 import { MatrixFiles } from '../risk/risk-models.js';
-import { Adjustment } from './datasets.js';
+import { AdjustmentSpec } from './datasets.js';
 
 const KINDS = ['index', 'identifier'] as const;
 
@@ -137,7 +137,7 @@ export const RunDocument = defineObject(() => ({
   run_hash: z.string(),
   /** Data store of the run and its declared price basis; absent in runs of earlier versions. */
   store_id: z.string().optional(),
-  adjustment: Adjustment.optional(),
+  adjustment: AdjustmentSpec.optional(),
   store_content_hash: z.string(),
   /** Version of the data; absent in runs from before versions were introduced, null if unknown. */
   store_version: z.int().nullable().optional(),

@@ -598,7 +598,7 @@ export interface RebalanceDate {
   readonly also?: readonly Day[];
 }
 
-export interface ScheduleQuery {
+export interface ScheduleTerms {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
   readonly baseDay: Day;
@@ -619,7 +619,7 @@ export function listRebalanceDates({
   baseDay,
   from,
   to,
-}: ScheduleQuery): readonly RebalanceDate[] {
+}: ScheduleTerms): readonly RebalanceDate[] {
   const { sessions } = calendar;
   const base = findFirstAtLeast(sessions, baseDay);
   if (base === sessions.length) return [];
@@ -667,7 +667,7 @@ export function listEffectiveDates({
   rebalance,
   calendar,
   baseDay,
-}: Pick<ScheduleQuery, 'rebalance' | 'calendar' | 'baseDay'>): readonly EffectiveDate[] {
+}: Pick<ScheduleTerms, 'rebalance' | 'calendar' | 'baseDay'>): readonly EffectiveDate[] {
   const base = findFirstAtLeast(calendar.sessions, baseDay);
   return base === calendar.sessions.length ? [] : findLandings(rebalance, calendar, base);
 }

@@ -4,7 +4,7 @@ import { formatShare } from '../base/numbers.js';
 import { defineObject } from '../base/schema.js';
 import { type FieldUse, useCategory, useNumber } from '../datapoints/expression-tree.js';
 import { createLatestRequest } from '../datapoints/fields.js';
-import { computeZScores, listPositions } from '../datapoints/statistics.js';
+import { computeZScores, createPositions } from '../datapoints/statistics.js';
 import * as parameters from './rule-parameters.js';
 import {
   type ChosenMembers,
@@ -211,7 +211,7 @@ export const compositeScore = defineSelectionClass({
         });
         return keepRanked(scope, {
           values: scores,
-          groups: new Map([['', listPositions(scores)]]),
+          groups: new Map([['', createPositions(scores)]]),
           ascending: false,
           missing,
           what: 'score',

@@ -3,7 +3,7 @@ import { formatNumber } from '../base/numbers.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { describeComparison, describeExpression } from '../datapoints/expression-text.js';
 import { type ExpressionNode, type FieldUse, listComparisons, TRUE, UNKNOWN } from '../datapoints/expression-tree.js';
-import { listPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
+import { createPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { CatalogueEntry } from './catalogue.js';
 
@@ -309,7 +309,7 @@ export function readGroups(
   { cross, columns }: Pick<SelectionScope, 'cross' | 'columns'>,
   fieldUse: FieldUse | null,
 ): ReadonlyMap<string | null, Int32Array> {
-  if (fieldUse === null) return new Map([['', listPositions(columns)]]);
+  if (fieldUse === null) return new Map([['', createPositions(columns)]]);
   const { of, names } = cross.groups(fieldUse.field, columns);
   const sizes = new Int32Array(names.length);
   for (let i = 0; i < of.length; i++) sizes[of[i]!]!++;

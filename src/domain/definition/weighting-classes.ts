@@ -29,9 +29,9 @@ import {
 } from '../datapoints/expression-tree.js';
 import { createLatestRequest, LAG_SESSIONS_MAX } from '../datapoints/fields.js';
 import {
-  computeDeviation,
+  fillWindowDeviations,
   computeZScores,
-  listPositions,
+  createPositions,
   rankPositions,
   selectPositionsWithValue,
 } from '../datapoints/statistics.js';
@@ -92,7 +92,7 @@ export interface Weighting {
  * of which share counts the weights are the market values, with or without free float; null if the weights are not in
  * proportion to them; `float` is the free float if it is an expression. `fixed`: a number of shares of each constituent, which a split multiplies or keeps.
  */
-export type IndexShares =
+export type IndexShareTerms =
   | {
       readonly kind: 'market_value';
       readonly counted: 'all' | 'float' | null;
@@ -107,14 +107,14 @@ type StatedParams = Readonly<Record<string, unknown>>;
 export interface WeightingClass extends CatalogueEntry {
   readonly category: 'weighting';
   /** Returns the index shares of its indices; absent or null if they follow from weights. */
-  indexShares?(params: StatedParams): IndexShares | null;
+  indexShares?(params: StatedParams): IndexShareTerms | null;
   /** Binds parameters that the schema of the class has parsed. */
   bind(params: unknown): Weighting;
 }
 
 interface WeightingEntry<S extends z.ZodObject> extends Omit<CatalogueEntry, 'category' | 'params'> {
   readonly params: S;
-  indexShares?(params: StatedParams): IndexShares | null;
+  indexShares?(params: StatedParams): IndexShareTerms | null;
   behaviour(params: z.output<S>): Weighting;
 }
 
@@ -643,7 +643,7 @@ export const inverseVolatilityWeight = defineWeightingClass({
       sentence: `Constituents are weighted in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
-        const deviations = cross.statistic(field, computeDeviation, minimum_observations, columns);
+        const deviations = cross.statistic(field, fillWindowDeviations, minimum_observations, columns);
         const year = Math.sqrt(estimatePeriodsPerYear(cross.market.calendar.sessions));
         const volatilities = deviations.map((found) => found * year);
         return createWeights(
@@ -836,7 +836,7 @@ export const rankWeight = defineWeightingClass({
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = readValues(scope, value);
-        const order = rankPositions(values, selectPositionsWithValue(values, listPositions(values)), ascending);
+        const order = rankPositions(values, selectPositionsWithValue(values, createPositions(values)), ascending);
         const raw = new Float64Array(values.length);
         const ranks = new Int32Array(values.length);
         order.forEach((position, i) => {

@@ -266,7 +266,7 @@ export function toCloseTerms(terms: GrowthTerms): GrowthTerms {
 }
 
 /** Returns a key of terms. Under terms with equal keys, the growth of every price is equal. */
-export function createKey(terms: GrowthTerms): string {
+export function createGrowthTermsKey(terms: GrowthTerms): string {
   const { variant, withholdingTax, reinvestment, specialDividends, rights, splits, splitShares, currency } = terms;
   return JSON.stringify([
     variant,
@@ -291,5 +291,5 @@ export function createGrowthKey({ amended, ...first }: GrowthTerms): string {
     const { after: _day, ...own } = toChangingTerms({ ...first, ...one }, 0);
     if (JSON.stringify(before) !== JSON.stringify(own)) changed.push({ after: one.after, ...own });
   }
-  return createKey(changed.length === 0 ? first : { ...first, amended: changed });
+  return createGrowthTermsKey(changed.length === 0 ? first : { ...first, amended: changed });
 }

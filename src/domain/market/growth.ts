@@ -16,7 +16,7 @@ import {
 } from './action-effects.js';
 import {
   createGrowthKey,
-  createKey,
+  createGrowthTermsKey,
   type GrowthTerms,
   holdsShares,
   selectTermsUntil,
@@ -260,11 +260,11 @@ function findCarriedMark(
 
 /** Returns a key of the terms that determine carried prices up to a session. */
 const createCloseKey = (sm: SessionMarket, session: number, terms: GrowthTerms): string =>
-  createKey(toCloseTerms(selectTermsUntil(withoutSpinOffs(terms), sm.sessions[session]!)));
+  createGrowthTermsKey(toCloseTerms(selectTermsUntil(withoutSpinOffs(terms), sm.sessions[session]!)));
 
 /** Returns a key of the effect of terms on a market up to a session. Later amendments do not change the key. */
 function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
-  return createKey(toHoldingTerms(selectTermsUntil(withoutSpinOffs(terms), sessions[session]!)));
+  return createGrowthTermsKey(toHoldingTerms(selectTermsUntil(withoutSpinOffs(terms), sessions[session]!)));
 }
 
 /**

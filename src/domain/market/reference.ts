@@ -155,7 +155,7 @@ export function findSpell(spells: readonly ReferenceSpell[], day: Day): Referenc
 /** Group name of securities without a group. */
 export const UNCLASSIFIED = 'UNCLASSIFIED';
 
-export function readGroup(value: ReferenceValue): string {
+export function readClassification(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);
 }
 
@@ -173,7 +173,7 @@ export function listGroupSpells(market: MarketData, by: string): (name: string, 
     const nameSpells = byName.get(name) ?? [];
     const position = nameSpells.findLastIndex(({ from }) => from <= day);
     return {
-      group: readGroup(nameSpells[position]?.value ?? null),
+      group: readClassification(nameSpells[position]?.value ?? null),
       until: nameSpells[position + 1]?.from ?? Infinity,
     };
   };

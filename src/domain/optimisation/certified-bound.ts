@@ -24,7 +24,7 @@ import {
  * Node of the search tree. It decides for some securities if they are held or dropped, and for some held securities if
  * they exceed a trigger.
  */
-export interface Node {
+export interface BoundNode {
   /** [N] */
   readonly names: Uint8Array;
   /**
@@ -42,7 +42,7 @@ export interface Node {
 }
 
 /** Node with lower bounds on the objective for holding and for dropping each security, [N] each. */
-export interface NarrowedNode extends Node {
+export interface NarrowedNode extends BoundNode {
   readonly held: Float64Array;
   readonly dropped: Float64Array;
 }
@@ -63,7 +63,7 @@ export const selectConcentrations = (rows: readonly NonConvexRow[]) =>
  * Applies the decisions that count rows force.
  * @returns undefined if a count row cannot be satisfied
  */
-export function closeNode(node: Node, rows: readonly NonConvexRow[]): Node | undefined {
+export function closeNode(node: BoundNode, rows: readonly NonConvexRow[]): BoundNode | undefined {
   const names = excludeSecurities(
     node.names,
     rows.filter((row) => row.form === 'count'),
@@ -101,7 +101,7 @@ export function takeLowestNode<Branch extends { readonly bound: number }>(open: 
 }
 
 /** Returns the weight bounds that hold for every choice below a node. */
-export function restrictNode({ names, large }: Node, { rows, short }: SearchRows): Restriction {
+export function restrictNode({ names, large }: BoundNode, { rows, short }: SearchRows): Restriction {
   const n = names.length;
   const concentrations = selectConcentrations(rows);
   const least = new Float64Array(n).fill(-Infinity);
@@ -137,7 +137,7 @@ export function branchNode(
   { held, dropped, ...node }: NarrowedNode,
   { weights }: ConvexSolution,
   { rows, variances }: SearchRows,
-): Node[] {
+): BoundNode[] {
   const findHeaviestPosition = (test: (i: number) => boolean) => findHeaviestSecurity(weights, variances, test);
   for (const [c, row] of selectConcentrations(rows).entries()) {
     if (satisfiesRow(row, weights)) continue;
@@ -169,11 +169,11 @@ export function branchNode(
 }
 
 /** Returns the start for the solves below a node. */
-export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<Node, 'warm' | 'tail' | 'planes'> {
+export function createWarmStart({ answer, tail, planes }: ConvexSolution): Pick<BoundNode, 'warm' | 'tail' | 'planes'> {
   return { warm: answer.state, tail, planes };
 }
 
-function hasChanged({ names }: Node, weights: Float64Array): boolean {
+function hasChanged({ names }: BoundNode, weights: Float64Array): boolean {
   return names.some((decided, i) => decided === EXCLUDED && Math.abs(weights[i]!) > HELD_MIN);
 }
 

@@ -10,7 +10,7 @@ import { describeRow, type Origin, type Problem, type RowWithOrigin } from './pr
  * Proof that rows are infeasible. It consists of multipliers (`certificate`), or of one security with contradictory
  * bounds (`crossed`).
  */
-export interface Proof {
+export interface ConflictProof {
   readonly assembled: AssembledProgram;
   /** Returns true if a row is part of the proof. */
   readonly includes: (origin: Origin) => boolean;
@@ -21,7 +21,7 @@ export interface Proof {
 /** Set of conflicting rows, with the proof. */
 export interface Conflict {
   readonly origins: readonly Origin[];
-  readonly proof: Proof;
+  readonly proof: ConflictProof;
 }
 
 export interface ConflictRow {
@@ -50,12 +50,12 @@ export function findConflict(
 }
 
 /** Returns a proof that the rows of an assembly are infeasible. Returns null if none is found. */
-export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
+export function proveInfeasibility(solver: Solver, problem: Problem, assembly: Assembly): ConflictProof | null {
   return checkFeasibility(solver, problem, assembly).proof;
 }
 
 export interface FeasibilityCheck {
-  readonly proof: Proof | null;
+  readonly proof: ConflictProof | null;
   /** Weights that satisfy all rows, if the check found some: only for norm or tail rows. Otherwise null. */
   readonly weights: Float64Array | null;
 }
@@ -94,7 +94,7 @@ const PLANES_MAX = 200;
  * Returns the margin by which a proof holds in another assembly of the rows. If it is zero or less, the proof does not
  * hold there.
  */
-export function computeGap({ certificate, crossed }: Proof, { program }: AssembledProgram): number {
+export function computeGap({ certificate, crossed }: ConflictProof, { program }: AssembledProgram): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
   return measureInfeasibility(program, certificate!); // a proof without crossed bounds has a certificate
@@ -113,7 +113,7 @@ function findCrossedBounds({ lower, upper, n }: Program): number | null {
 }
 
 /** Splits a proof by contradictory bounds into one proof per security. Returns any other proof unchanged. */
-export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
+export function groupProofsBySecurity(proof: ConflictProof): readonly ConflictProof[] {
   const {
     crossed,
     assembled: { program },
@@ -127,7 +127,7 @@ export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
 /**
  * Returns the margin as `computeGap` does. For a proof by contradictory bounds, it is only the margin of its security.
  */
-export function computeRowGap(proof: Proof, assembled: AssembledProgram): number {
+export function computeRowGap(proof: ConflictProof, assembled: AssembledProgram): number {
   const { crossed } = proof;
   return crossed === null
     ? computeGap(proof, assembled)
@@ -138,14 +138,14 @@ export function computeRowGap(proof: Proof, assembled: AssembledProgram): number
 const FORCE_TOLERANCE = 1e-9;
 
 /** Returns the rows that a proof uses, in row order. */
-function listOrigins(problem: Problem, proof: Proof): Origin[] {
+function listOrigins(problem: Problem, proof: ConflictProof): Origin[] {
   const strengths = computeRowStrengths(problem, proof);
   const largest = Math.max(...strengths.values());
   return problem.origins.filter((origin) => (strengths.get(origin) ?? 0) > FORCE_TOLERANCE * largest);
 }
 
 /** Returns the largest multiplier of each row in a proof, over its members and sides. */
-function computeRowStrengths(problem: Problem, proof: Proof): Map<Origin, number> {
+function computeRowStrengths(problem: Problem, proof: ConflictProof): Map<Origin, number> {
   return new Map(
     [...listUses(problem, proof)].map(([origin, uses]) => [
       origin,
@@ -160,7 +160,10 @@ interface ProofRowUse {
   readonly multiplier: number;
 }
 
-function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, ProofRowUse[]> {
+function listUses(
+  problem: Problem,
+  { assembled, includes, certificate, crossed }: ConflictProof,
+): Map<Origin, ProofRowUse[]> {
   const uses = new Map<Origin, ProofRowUse[]>();
   const addUse = (rowWithOrigin: RowWithOrigin | undefined, side: ProofRowUse['side'], multiplier: number) => {
     if (rowWithOrigin === undefined || !(multiplier > 0)) return;

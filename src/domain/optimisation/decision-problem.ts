@@ -157,7 +157,7 @@ export interface WeightsBefore {
   readonly leavers: readonly number[];
 }
 
-export interface ProblemInput {
+export interface DecisionProblemInput {
   readonly spec: OptimisationSpec;
   readonly rows: readonly ConstraintRow[];
   /** Market columns of the securities, ascending, [N], and their identifiers. */
@@ -181,7 +181,7 @@ export interface ProblemInput {
  * @throws Refusal VALIDATION_FAILED if views contradict each other or draws are invalid, RISK_INSUFFICIENT_DATA if
  *   there are too few scenarios
  */
-export function createDecisionProblem(input: ProblemInput): Problem {
+export function createDecisionProblem(input: DecisionProblemInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
   const objective = readObjective(spec.objective);
   const returns = readExpectedReturns(spec);

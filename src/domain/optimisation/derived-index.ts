@@ -100,7 +100,7 @@ import {
 import { estimateViewedRisk } from './scenario-views.js';
 import { type SearchOutcome, solveProblem } from './search.js';
 
-export interface SolvedWeights {
+export interface DerivedWeights {
   /** Market columns, ascending. */
   readonly columns: Int32Array;
   readonly weights: Float64Array;
@@ -126,7 +126,7 @@ export function computeWeightsBefore({
   treatment,
   outgoing,
   decision,
-}: WeightsBeforeInput): SolvedWeights {
+}: WeightsBeforeInput): DerivedWeights {
   const { session: from, columns, weights, effective } = outgoing;
   if (decision <= from) return { columns, weights };
   const book = simulateBook({
@@ -154,7 +154,7 @@ export function computeWeightsBefore({
 
 export interface EarlierPortfolios {
   /** Weights of the previous solution; null if there is none. */
-  readonly previous: SolvedWeights | null;
+  readonly previous: DerivedWeights | null;
   /** Composition that the decision replaces; null if there are no holdings yet. */
   readonly outgoing: OutgoingComposition | null;
 }
@@ -375,13 +375,13 @@ function createRelaxedProblem(problem: Problem, moves: readonly ExecutedMove[]):
 }
 
 /** Returns the held weights of candidates, and separately those of all other securities. */
-function splitHeldWeights({ columns: solvedColumns, weights }: SolvedWeights, columns: Int32Array): WeightsBefore {
+function splitHeldWeights({ columns: solvedColumns, weights }: DerivedWeights, columns: Int32Array): WeightsBefore {
   const columnSet = new Set(columns);
   const leavers = Array.from(weights).filter((weight, k) => weight !== 0 && !columnSet.has(solvedColumns[k]!));
   return { weights: alignWeights({ columns: solvedColumns, weights }, columns).weights, leavers };
 }
 
-function listLeavers(sm: SessionMarket, before: SolvedWeights | null, columns: Int32Array): Leaver[] {
+function listLeavers(sm: SessionMarket, before: DerivedWeights | null, columns: Int32Array): Leaver[] {
   if (before === null) return [];
   const { columns: heldColumns, weights } = before;
   const currentColumns = new Set(columns);
@@ -402,7 +402,7 @@ export function listIdentifiers(sm: SessionMarket, columns: Int32Array): string[
 }
 
 /** Maps weights to other columns. Weights of securities outside these columns are only summed. */
-export function alignWeights(from: SolvedWeights, columns: Int32Array): ReferencePortfolio {
+export function alignWeights(from: DerivedWeights, columns: Int32Array): ReferencePortfolio {
   const byColumn = new Map(Array.from(from.columns, (column, i): [number, number] => [column, from.weights[i]!]));
   const weights = Float64Array.from(columns, (column) => byColumn.get(column) ?? 0);
   for (const column of columns) byColumn.delete(column);
@@ -412,7 +412,7 @@ export function alignWeights(from: SolvedWeights, columns: Int32Array): Referenc
 }
 
 /** Returns the securities with a nonzero weight, with their weights. */
-export function selectHeldWeights(columns: Int32Array, weights: Float64Array): SolvedWeights {
+export function selectHeldWeights(columns: Int32Array, weights: Float64Array): DerivedWeights {
   const positions = Array.from(weights.keys()).filter((place) => weights[place] !== 0);
   return {
     columns: Int32Array.from(positions, (place) => columns[place]!),
@@ -656,7 +656,7 @@ function createDerivedDecider({ document, composer, engine }: DerivedDeciderInpu
   const earlierMemory = composer.memory(document.id);
   const solver = createDerivedSolver({ document, composer, engine, memory: earlierMemory });
   const parentId = document.derivation.source_index_id;
-  const solves: { session: number; weights: SolvedWeights }[] = earlierMemory?.solved
+  const solves: { session: number; weights: DerivedWeights }[] = earlierMemory?.solved
     ? [{ session: earlierMemory.solved.session, weights: earlierMemory.solved }]
     : [];
   return {
@@ -713,12 +713,12 @@ export function findDecision(list: readonly Composition[], session: number): Com
 }
 
 /** Returns the securities with a nonzero solved weight. */
-export function listHeldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
+export function listHeldWeights({ columns, outcome }: DerivedSolve): DerivedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
   return selectHeldWeights(columns, outcome.solution.weights);
 }
 
-function toDecision({ columns, weights }: SolvedWeights, findings: readonly Finding[]): DecidedComposition {
+function toDecision({ columns, weights }: DerivedWeights, findings: readonly Finding[]): DecidedComposition {
   return {
     kind: 'decided',
     columns,

@@ -160,11 +160,11 @@ interface TracedFrontier {
   readonly solved: readonly FrontierWeights[];
   readonly at: (target: number) => FrontierWeights | undefined;
   /** Results so far, including those of later calls of `at`. */
-  readonly trace: Trace;
+  readonly trace: FrontierTrace;
 }
 
 /** Results of a trace, from which the trace of the program with additional rows can start. */
-export interface Trace {
+export interface FrontierTrace {
   readonly least: Optimum;
   /** Solution with the largest expected return. */
   readonly most: ProgramResult;
@@ -177,7 +177,7 @@ export interface TraceOptions {
   /** Reference weights of the variance, [N]. Default: zero. */
   readonly centre?: Float64Array | undefined;
   /** Trace of the program with fewer rows, from which this trace continues. */
-  readonly before?: Trace | undefined;
+  readonly before?: FrontierTrace | undefined;
   /** Solution with the largest expected return for all rows, or for the first of them, if another trace found it. */
   readonly most?: ProgramResult | undefined;
   /** Optimum near the portfolio of least variance; its program may have fewer rows. */
@@ -623,7 +623,7 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
     const weights = clearRoundingWeights(x);
     return { ...createPoint(weights), weights, risk_aversion: computeRiskAversion(slope) };
   };
-  let before: Trace | undefined;
+  let before: FrontierTrace | undefined;
   const tailFrontier = traceWithinTails({
     ...input,
     trace(base) {
@@ -654,7 +654,10 @@ export function computeFrontier(input: FrontierInput): Frontier | null {
  * Returns a solver for successive expected returns. It repeats each solve until the portfolio satisfies the tail
  * limits.
  */
-function listTargetsWithinTails(input: FrontierInput, trace: Trace): (target: number) => FrontierWeights | undefined {
+function listTargetsWithinTails(
+  input: FrontierInput,
+  trace: FrontierTrace,
+): (target: number) => FrontierWeights | undefined {
   const { solver, means } = input;
   let before = trace;
   return (target) =>

@@ -46,7 +46,7 @@ type IncompleteMember = 'conflict' | 'relaxations' | 'all_rows_relaxation';
  * Explanation of an infeasible problem. Its further conflicts appear only in the message of the error, not in the
  * detail.
  */
-export interface Explanation {
+export interface InfeasibilityExplanation {
   readonly detail: Infeasibility;
   /** Conflicts that remain if a row of the first conflict is removed, for each such row. */
   readonly remaining: readonly UnresolvedConflict[];
@@ -113,7 +113,7 @@ export function explainRows(
   { solver: inner, algebra }: Solvers,
   problem: Problem,
   workMax = computeWorkLimit(problem),
-): Explanation | undefined {
+): InfeasibilityExplanation | undefined {
   const limitedSolver = createLimitedSolver(inner, CONFLICT_SHARE * workMax);
   const proofSolver = createLimitedSolver(inner, PROOF_FACTOR * computeWorkLimit(problem));
   const conflict = findConflict(proofSolver, problem, {

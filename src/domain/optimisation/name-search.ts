@@ -8,13 +8,13 @@ import { attainsLowerBound } from './measure-problem.js';
 import { computeImprovementBound, createNeighbourBound, type NeighbourBound } from './neighbour-bound.js';
 import type { Problem, Solvers } from './problem.js';
 import {
-  type Choice,
+  type HeldChoice,
   countHoldings,
   createRestrictedSolves,
   createRestriction,
   findThreshold,
   type FoundChoice,
-  listPositions,
+  listHeldPositions,
   markHoldings,
   markRequiredSecurities,
   removeSecurities,
@@ -50,7 +50,7 @@ export function findBestLargeSecurities<T extends { readonly solution: ConvexSol
 ): T | undefined {
   const { rows, held, weights, isLong, solve } = input;
   const n = weights.length;
-  const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+  const order = Array.from(listHeldPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
   const largestCount = Math.min(
     order.length,
     ...rows.map(({ aggregate, trigger }) => (trigger > 0 ? Math.floor(aggregate / trigger) : order.length)),
@@ -182,11 +182,11 @@ function createChoice(
       const solution = solveLoose(heldFlags);
       yield { held: heldFlags, value: solution?.value ?? Number.NEGATIVE_INFINITY };
       if (solution === undefined) return;
-      const smallHoldings = listPositions(heldFlags).filter(
+      const smallHoldings = listHeldPositions(heldFlags).filter(
         (i) => short[i] === 0 && solution.weights[i]! < threshold - 1e-12,
       );
       if (smallHoldings.length === 0) return;
-      const names = listPositions(markHoldings(solution.weights));
+      const names = listHeldPositions(markHoldings(solution.weights));
       const cost = new Map(
         Array.from(computeSaliencies(algebra, problem.metric, names, solution.weights), (value, p) => [
           names[p]!,
@@ -250,8 +250,8 @@ function fillCounts(heldFlags: Uint8Array, { problem }: SearchInput, counts: rea
  * Returns choices in which one large security is exchanged for another one: each of the `most` smallest large ones for
  * each of the `most` largest others.
  */
-function listLargeSwaps({ held, short, large }: Choice, { weights }: ConvexSolution, most: number): Choice[] {
-  const order = Array.from(listPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+function listLargeSwaps({ held, short, large }: HeldChoice, { weights }: ConvexSolution, most: number): HeldChoice[] {
+  const order = Array.from(listHeldPositions(held)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
   return large.flatMap((set, position) => {
     const insideMembers = order
       .filter((i) => set[i] === 1)
@@ -438,9 +438,9 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
    * Returns swaps in order of expected gain: the gain that the entering security promises, less the loss from dropping
    * the leaving one.
    */
-  function listSwaps({ held, large }: Choice, solution: ConvexSolution): Choice[] {
+  function listSwaps({ held, large }: HeldChoice, solution: ConvexSolution): HeldChoice[] {
     if (counts.length === 0 && threshold === 0) return [];
-    const names = listPositions(held);
+    const names = listHeldPositions(held);
     const cost = computeSaliencies(algebra, problem.metric, names, solution.weights);
     const out = Array.from(names.keys())
       .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
@@ -472,12 +472,12 @@ function createSwapBound(
   algebra: DenseAlgebra,
   { problem, rows, options }: SearchInput,
   { choice, solution }: FoundChoice,
-  neighbours: readonly Choice[],
+  neighbours: readonly HeldChoice[],
 ): NeighbourBound | undefined {
   const heldFlags = choice.held.slice();
   for (const neighbour of neighbours) neighbour.held.forEach((isHeld, i) => (heldFlags[i]! |= isHeld));
   const base = options.base.program;
-  const names = listPositions(heldFlags);
+  const names = listHeldPositions(heldFlags);
   return createNeighbourBound(algebra, {
     problem,
     base,

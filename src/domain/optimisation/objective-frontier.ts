@@ -20,7 +20,7 @@ import {
   type FrontierInput,
   type FrontierPoint,
   mixWeights,
-  type Trace,
+  type FrontierTrace,
   traceFrontier,
   traceWithinTails,
 } from './frontier.js';
@@ -70,7 +70,7 @@ export function computeObjectiveFrontier(input: ObjectiveFrontierInput): readonl
   const { goal, index } = problem;
   const solver = meterSolver(input.solver);
   const nearOptimum = solution && { program: solution.assembled.program, answer: solution.answer };
-  let before: Trace | undefined;
+  let before: FrontierTrace | undefined;
   return traceWithinTails({
     ...input,
     solver,
@@ -308,7 +308,7 @@ export function computeResampledFrontier(input: ResampledInput): ResampledFronti
     report?.(draw / draws);
     const panel = returns.draw(createCounterRandom({ seed, stream: draw }), sessions, null);
     const moments = estimateMoments(algebra, panel, { sessions, n, periods });
-    let before: Trace | undefined;
+    let before: FrontierTrace | undefined;
     const traceDraw = (program: Program) => {
       const drawnProgram = setCovariance(program, moments.metric);
       const tracedFrontier = traceFrontier(solver, drawnProgram, moments.means, { points: count, before });

@@ -23,7 +23,7 @@ import {
   listHeldWeights,
   refuseInfeasible,
   selectHeldWeights,
-  type SolvedWeights,
+  type DerivedWeights,
 } from './derived-index.js';
 import type { ExecutedMove } from './relaxation.js';
 import { computeFigures, listRowSides, type RowSide, type WeightFigures } from './report.js';
@@ -40,7 +40,7 @@ export interface DerivedPreview {
   readonly parent: Composition;
   /** Columns that may be held, ascending, with the parent's weights, [N]. */
   readonly candidates: Candidates;
-  readonly held: SolvedWeights;
+  readonly held: DerivedWeights;
   readonly sides: readonly RowSide[];
   /** Figures of the index weights and of the solved weights. */
   readonly before: WeightFigures;

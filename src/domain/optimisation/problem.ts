@@ -18,7 +18,7 @@ import {
   listMissingValues,
   type NonConvexRow,
   type ProgramRow,
-  type Reference,
+  type ReferenceName,
   type ReferencePortfolio,
   type RowContext,
 } from '../definition/constraint-class.js';
@@ -79,7 +79,7 @@ function createRowContext(
 ): RowContext {
   let product: Float64Array | undefined;
   const indexPortfolio: ReferencePortfolio = { weights: index, outside: 0 };
-  const portfolios: Record<Reference, ReferencePortfolio | null> = {
+  const portfolios: Record<ReferenceName, ReferencePortfolio | null> = {
     index: indexPortfolio,
     previous: previous ?? indexPortfolio,
     held: held === undefined ? indexPortfolio : held,

@@ -16,7 +16,7 @@ import {
   computeGap,
   computeRowGap,
   groupProofsBySecurity,
-  type Proof,
+  type ConflictProof,
   proveInfeasibility,
 } from './conflicts.js';
 import { minimiseTail, solveConvex } from './convex-solve.js';
@@ -185,7 +185,7 @@ const NUDGES = [0, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4];
 
 type MoveCheck =
   | { readonly kind: 'feasible'; readonly nudge: number; readonly weights: Float64Array }
-  | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
+  | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: ConflictProof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
 /** Returns the problem with an objective that is fast to solve, for tests of feasibility. */
@@ -532,7 +532,7 @@ const SLOPE_MIN = 1e-7;
 
 function createCut(
   { problem, movables, views }: JointSearch,
-  proof: Proof,
+  proof: ConflictProof,
   currentMoves: Float64Array,
 ): MoveCondition | undefined {
   const computeGapAt = (moves: Float64Array) =>

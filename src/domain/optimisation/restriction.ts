@@ -13,7 +13,7 @@ import { hasTails, meterSolver } from './work-meter.js';
  * Choice of securities. It states which securities may be held, and which may exceed the trigger of each concentration
  * row.
  */
-export interface Choice {
+export interface HeldChoice {
   /** [N] */
   readonly held: Uint8Array;
   /** 1 for securities that may exceed the trigger, [N] for each concentration row, in row order. */
@@ -31,7 +31,10 @@ export const HELD_MIN = 1e-9;
 const PRESENCE_WEIGHT = 1e-6;
 
 /** Returns the bounds and sums with which the non-convex rows become linear for a choice of securities. */
-export function createRestriction(rows: readonly NonConvexRow[], { held, large, short, isFinal }: Choice): Restriction {
+export function createRestriction(
+  rows: readonly NonConvexRow[],
+  { held, large, short, isFinal }: HeldChoice,
+): Restriction {
   const n = held.length;
   const least = new Float64Array(n).fill(-Infinity);
   const upperBounds = new Float64Array(n).fill(Infinity);
@@ -116,7 +119,7 @@ export function markShort(weights: Float64Array): Uint8Array {
 }
 
 /** Returns the securities of a set, ascending. */
-export function listPositions(flags: Uint8Array): Int32Array {
+export function listHeldPositions(flags: Uint8Array): Int32Array {
   return Int32Array.from(flags.keys()).filter((i) => flags[i] === 1);
 }
 
@@ -150,7 +153,7 @@ export function sortBySaliency(
   heldFlags: Uint8Array,
   weights: Float64Array,
 ): number[] {
-  const names = listPositions(heldFlags);
+  const names = listHeldPositions(heldFlags);
   const cost = computeSaliencies(algebra, metric, names, weights);
   return Array.from(names.keys())
     .toSorted((a, b) => cost[a]! - cost[b]! || names[a]! - names[b]!)
@@ -222,7 +225,7 @@ export interface SearchInput {
 
 /** Choice of securities that satisfies every row, with its solution. */
 export interface FoundChoice {
-  readonly choice: Choice;
+  readonly choice: HeldChoice;
   readonly solution: ConvexSolution;
 }
 
@@ -241,7 +244,7 @@ export interface RestrictedSolves {
    */
   solveLoose(heldFlags: Uint8Array): ConvexSolution | undefined;
   /** Solves a final choice. Returns undefined if the solution violates a row. */
-  finish(choice: Choice): FoundChoice | undefined;
+  finish(choice: HeldChoice): FoundChoice | undefined;
   /** Returns the restriction to held securities. Each of them may reach the single limit. */
   restrictLoosely(heldFlags: Uint8Array, isFinal: boolean): Restriction;
   /** Returns true if no more solves are allowed. */
@@ -278,7 +281,7 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
     return { ...createRestriction(rows, { held: heldFlags, short: shortFlags, large, isFinal }), sums: [] };
   }
 
-  function solveFinal(choice: Choice): FoundChoice | undefined {
+  function solveFinal(choice: HeldChoice): FoundChoice | undefined {
     const solution = solveWithin(createRestriction(rows, choice));
     if (solution === undefined || !rows.every((row) => satisfiesRow(row, solution.weights))) return undefined;
     return { choice, solution };

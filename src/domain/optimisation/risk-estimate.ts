@@ -193,18 +193,18 @@ export const SECURITIES_PER_OBSERVATION = 1.8;
 /** Options of an estimate. */
 export interface RiskTerms {
   /** State of the previous estimate, for a rolling window. */
-  readonly memory?: RiskMemory;
+  readonly memory?: GramMemory;
   /** Estimator. Default: constant correlation, in the form that suits the shape of the panel. */
   readonly estimator?: RiskEstimator | null | undefined;
 }
 
 /** State that one estimate of a rolling window passes on to the next. */
-export interface RiskMemory {
+export interface GramMemory {
   readonly gram: RollingGram;
 }
 
 /** @param past estimates from which to resume */
-export function createRiskMemory(engine: Engine, past: GramHistory | null = null): RiskMemory {
+export function createRiskMemory(engine: Engine, past: GramHistory | null = null): GramMemory {
   return { gram: createRollingGram(engine, past) };
 }
 

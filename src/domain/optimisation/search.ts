@@ -18,7 +18,7 @@ import {
   createWarmStart,
   isSoft,
   type NarrowedNode,
-  type Node,
+  type BoundNode,
   PROOF_TOLERANCE,
   type ProofEffort,
   proveChoice,
@@ -130,7 +130,7 @@ export function branchAndBound({
   let iterations = 0;
   const large = selectConcentrations(rows).map(() => new Uint8Array(n));
   const root = { names: new Uint8Array(n), shares: certified?.shares, large, bound: relaxation.value };
-  const openNodes: Node[] = [{ ...root, ...createWarmStart(relaxation) }];
+  const openNodes: BoundNode[] = [{ ...root, ...createWarmStart(relaxation) }];
   for (let nodeCount = 0; openNodes.length > 0; nodeCount++) {
     if (isAnyEnough && best !== undefined) return { best, isComplete: false, bound: 0, iterations };
     const node = takeLowestNode(openNodes);
@@ -142,7 +142,7 @@ export function branchAndBound({
   return { best, isComplete: true, bound: best?.value ?? Infinity, iterations };
 
   /** Bounds a node by its relaxation, and adds the branches that may contain a better solution. */
-  function visitNode(node: Node): void {
+  function visitNode(node: BoundNode): void {
     const closedNode = closeNode(node, rows);
     if (closedNode === undefined) return;
     const restriction = restrictNode(closedNode, searchRows);
@@ -169,7 +169,7 @@ export function branchAndBound({
    * Fixes the decisions on securities for which only one alternative can lead to a better solution. Returns undefined
    * if the node cannot contain a better one.
    */
-  function narrowNode(node: Node, solution: ConvexSolution, moves: Moves): NarrowedNode | undefined {
+  function narrowNode(node: BoundNode, solution: ConvexSolution, moves: Moves): NarrowedNode | undefined {
     const { value } = solution;
     const heldCosts = moves.hold.map((cost) => value + cost);
     const droppedCosts = moves.drop.map((cost) => value + cost);
@@ -207,7 +207,10 @@ export function branchAndBound({
   }
 
   /** Solves the node with its present holdings fixed. Returns the solution if it satisfies every row. */
-  function finishNode({ large, names }: Node, { weights, tail, planes }: ConvexSolution): ConvexSolution | undefined {
+  function finishNode(
+    { large, names }: BoundNode,
+    { weights, tail, planes }: ConvexSolution,
+  ): ConvexSolution | undefined {
     const flags = markHoldings(weights).map((isHeld, i) => (names[i] === INCLUDED ? 1 : isHeld));
     if (rows.some((row) => row.form === 'count' && row.members.reduce((sum, i) => sum + flags[i]!, 0) > row.maximum))
       return undefined;
@@ -451,7 +454,7 @@ export interface Solution extends ConvexSolution {
 }
 
 /** Effort for the proof of a choice of securities. `brief` is for one of many rebalances. */
-export type Proof = 'brief' | 'quick' | 'thorough';
+export type ProofDepth = 'brief' | 'quick' | 'thorough';
 
 export interface SearchOptions {
   readonly includes?: ((origin: Origin) => boolean) | undefined;
@@ -470,7 +473,7 @@ export interface SearchOptions {
    * minute for `thorough`. `brief` takes a third of a second, and bounds only choices among a few securities. Default:
    * a quick proof for few securities, no bound over choices for more.
    */
-  readonly proof?: Proof | undefined;
+  readonly proof?: ProofDepth | undefined;
 }
 
 export type SearchOutcome =
@@ -508,7 +511,7 @@ const NODES_CERTIFIED_MAX = 400;
 const NODES_TIMES_SECURITIES_MAX = 80_000;
 
 /** Maximum number of multiplications of the swap search: a tenth of a second, one second, and some seconds. */
-const SWAP_WORK_MAX: Readonly<Record<Proof, number>> = { brief: 1e8, quick: 1e9, thorough: 5e9 };
+const SWAP_WORK_MAX: Readonly<Record<ProofDepth, number>> = { brief: 1e8, quick: 1e9, thorough: 5e9 };
 
 /** Gap of the proven bound, as a fraction of the objective. Above it, a search would not close most of the gap. */
 const GAP_MAX = 0.04;

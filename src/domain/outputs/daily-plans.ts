@@ -4,7 +4,7 @@ import { findLastAtMost } from '../base/numbers.js';
 import { defineObject, Id, IsoDate } from '../base/schema.js';
 import { type Day, formatDay, LOCAL_TIME_PATTERN, parseValidDay, toInstant, toLocalDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { Check, CHECK_NAMES, secondSourceFields } from '../definition/daily-plan-checks.js';
+import { PlanCheck, CHECK_NAMES, secondSourceFields } from '../definition/daily-plan-checks.js';
 import { checkPattern } from '../definition/target-addresses.js';
 import { ErrorPolicy } from '../definition/publication.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from './export-table.js';
@@ -36,7 +36,7 @@ const checksStep = defineStepKind({
   schema: defineObject(() => ({
     type: z.literal('checks'),
     checks: z
-      .array(Check)
+      .array(PlanCheck)
       .min(1)
       .max(4 * CHECK_NAMES.length)
       .nullable()

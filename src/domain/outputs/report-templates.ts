@@ -66,7 +66,7 @@ interface Readers {
 }
 
 /** Returns the names of a catalogue, in order, for an enumeration. */
-export function listNames<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
+export function listEntryNames<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // catalogues are not empty
 }
 
@@ -100,7 +100,7 @@ const barChart = defineBlockKind({
     kind: z.literal('bar_chart'),
     ...blockFields,
     source: z
-      .enum(listNames(BAR_SOURCES))
+      .enum(listEntryNames(BAR_SOURCES))
       .default('annual_returns')
       .meta({ description: `Source of the bars. ${listMeanings(BAR_SOURCES)}.` }),
     limit: z.int().min(1).max(BARS_MAX).default(10).meta({
@@ -159,7 +159,7 @@ export const CHART_LINES = {
 } as const;
 export type ChartLine = keyof typeof CHART_LINES;
 
-const NAMES = listNames(CHART_LINES);
+const NAMES = listEntryNames(CHART_LINES);
 
 const chart = defineBlockKind({
   help: 'Lines of a run over time. Levels are in one panel. Other lines have separate panels below it.',
@@ -328,7 +328,7 @@ export const STATS = {
 } as const satisfies Readonly<Record<string, StatEntry>>;
 export type Stat = keyof typeof STATS;
 
-const STAT_GRID_NAMES = listNames(STATS);
+const STAT_GRID_NAMES = listEntryNames(STATS);
 
 const VALUES_MAX = 60;
 
@@ -407,7 +407,7 @@ export const TABLE_SOURCES = {
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;
 
-const SOURCES = listNames(TABLE_SOURCES);
+const SOURCES = listEntryNames(TABLE_SOURCES);
 
 const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack', 'scenarios']);
 

@@ -10,7 +10,7 @@ import { EXPORTS, type ExportTableName } from './exports.js';
 type Columns = Readonly<Record<string, ExportColumn>>;
 
 /** SQL views of tables of runs; each begins with the column `index_id`. */
-export const RUN_VIEWS = [
+export const RUN_SQL_VIEWS = [
   'levels',
   'weights',
   'trades',
@@ -18,7 +18,7 @@ export const RUN_VIEWS = [
   'attribution',
   'events',
 ] as const satisfies readonly ExportTableName[];
-export type RunViewName = (typeof RUN_VIEWS)[number];
+export type RunSqlView = (typeof RUN_SQL_VIEWS)[number];
 
 export const MARKET_VIEWS = ['prices', 'actions', 'reference'] as const;
 export type MarketViewName = (typeof MARKET_VIEWS)[number];
@@ -26,11 +26,11 @@ export type MarketViewName = (typeof MARKET_VIEWS)[number];
 export const LIST_VIEWS = ['indices', 'runs'] as const;
 export type ListViewName = (typeof LIST_VIEWS)[number];
 
-export type SqlViewName = RunViewName | MarketViewName | ListViewName;
+export type SqlViewName = RunSqlView | MarketViewName | ListViewName;
 
 const INDEX_ID = { index_id: createTextColumn('Id of the index or strategy.') };
 
-export const listRunViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
+export const listRunViewColumns = (view: RunSqlView): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
 /** Columns of prices in addition to the fields of the market. */
 export const PRICE_KEYS = {

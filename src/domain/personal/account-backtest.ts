@@ -24,8 +24,8 @@ import {
   addDisallowedLosses,
   computeTaxedSales,
   createWashRule,
-  readWindow,
-  type Replacement,
+  readWashWindow,
+  type LotReplacement,
   SHARES_MIN,
 } from './lots.js';
 import { readAccount } from './read-account.js';
@@ -335,7 +335,7 @@ export function createHistory(account: Account, historyTerms: HistoryTerms): Acc
   const isSecondPot = createPotReader(regime);
   const balances = readBalances(tax);
   const windowDays = Math.max(readWashDays(regime), readMatchingDays(regime));
-  const window = readWindow(account, historyTerms.start);
+  const window = readWashWindow(account, historyTerms.start);
   const state = {
     lots: account.lots.flatMap((lot, position) => divideUsed(lot, window.used.get(position) ?? 0)).map(parseLot),
     cash: account.cash,
@@ -523,7 +523,7 @@ export interface HistoryTerms {
 /** Subtracts replacement shares from purchases outside the lots. Each share can replace only one sold share. */
 function subtractReplacements(
   recent: readonly RecentTrade[],
-  replacements: readonly Replacement[],
+  replacements: readonly LotReplacement[],
 ): readonly RecentTrade[] {
   let out = recent;
   for (const { fresh, shares } of replacements) {

@@ -5,10 +5,15 @@ import {
   computeTax,
 } from '#kernels/lots/account-program.js';
 import type { BranchProof, SideCertificate } from '#kernels/lots/branch-proof.js';
-import { computeDualBound, computePrices } from '#kernels/lots/dual-bound.js';
+import { computeDualBound, computeLotPrices } from '#kernels/lots/dual-bound.js';
 import { listRelaxedRows, type Multipliers } from '#kernels/lots/relaxation.js';
 import type { AccountSolution } from '#kernels/lots/solve-account.js';
-import { type AccountTrades, computeFigures, computePricesAt, type TradeFigures } from '#kernels/lots/trade-figures.js';
+import {
+  type AccountTrades,
+  computeTradeFigures,
+  computePricesAt,
+  type TradeFigures,
+} from '#kernels/lots/trade-figures.js';
 import type { Finding } from '../base/findings.js';
 import { formatDay } from '../base/time.js';
 import {
@@ -21,7 +26,7 @@ import {
   listSoldShares,
   type ProvedRegion,
   type RegionTree,
-  roundShares,
+  roundAccountShares,
   type SearchedAccount,
   solveOne,
   TRADE_MIN,
@@ -32,7 +37,7 @@ import {
   addDisallowedLosses,
   computeTaxedSales,
   matchReplacements,
-  type Replacement,
+  type LotReplacement,
   sortByPurchase,
   type TaxedSales,
   type WashWindow,
@@ -242,7 +247,7 @@ function computeExclusionPrices(
   if (account.exclusions.length === 0) return {};
   const { n, k, loadings, specific, target, costRate } = program;
   const rows = listRelaxedRows(program, program.sides[own.side]!);
-  const prices = computePrices(rows, own.multipliers, program.taxWeight);
+  const prices = computeLotPrices(rows, own.multipliers, program.taxWeight);
   const averseness = program.aversion + own.multipliers.variance;
   const activeWeights = weights.map((weight, i) => weight - target[i]!);
   const exposures = computeFactorExposures(program, activeWeights, new Float64Array(k));
@@ -356,7 +361,7 @@ function createUntraded(common: BatchCommon, { account, window }: BuiltAccount) 
   const base = buildAccount(common, untradedAccount, window, region);
   const { program } = base;
   const trades = { bought: new Float64Array(program.n), sold: new Float64Array(program.lotSize.length) };
-  return { base, trades, figures: computeFigures(program, trades) };
+  return { base, trades, figures: computeTradeFigures(program, trades) };
 }
 
 const writeProof = ({ cuts, regions }: RegionTree, forcedCost: number) => ({
@@ -413,7 +418,7 @@ function createHeldFigures(common: BatchCommon, { account, program, names, value
 }
 
 /** Sums the disallowed losses of some replacements, in money. */
-const sumLosses = ({ replacements }: TaxedSales, isCounted: (replacement: Replacement) => boolean): number =>
+const sumLosses = ({ replacements }: TaxedSales, isCounted: (replacement: LotReplacement) => boolean): number =>
   replacements.reduce((sum, own) => (isCounted(own) ? sum + own.shares * own.loss : sum), 0);
 
 function listTrades(
@@ -431,7 +436,7 @@ function listTrades(
   const purchases = names.flatMap((name, i): AccountTrade[] => {
     if (!(bought[i]! > TRADE_MIN)) return [];
     const price = common.prices[name]!;
-    const shares = roundShares((bought[i]! * value) / price, common);
+    const shares = roundAccountShares((bought[i]! * value) / price, common);
     return [{ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price }];
   });
   return [...trades, ...purchases];

@@ -4,7 +4,7 @@ import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { type AccountSolution, type SearchLimits, solveAccount } from '#kernels/lots/solve-account.js';
 import {
   type AccountTrades,
-  computeFigures,
+  computeTradeFigures,
   computeMerit,
   type TradeFigures,
   VIOLATION_MAX,
@@ -25,9 +25,9 @@ import {
   listManagedLots,
   listNeeded,
   listSecurityLots,
-  readWindow,
+  readWashWindow,
   type RegionCut,
-  type Replacement,
+  type LotReplacement,
   type SaleLinks,
   type SaleLot,
   type SaleRegion,
@@ -82,7 +82,7 @@ export interface BuiltAccount {
 export function buildAccount(
   common: BatchCommon,
   stated: Account,
-  window: WashWindow = readWindow(stated, common.asOf),
+  window: WashWindow = readWashWindow(stated, common.asOf),
   region: SaleRegion = WHOLE_REGION,
 ): BuiltAccount {
   const { asOf, prices, terms } = common;
@@ -405,7 +405,7 @@ function createRows(base: AccountBase, forcedCost: number): { rows: AccountRow[]
 }
 
 /** Tolerance of recomputed figures, as a fraction of the account value. */
-export const TOLERANCE = 1e-9;
+export const ACCOUNT_TOLERANCE = 1e-9;
 /** Maximum difference from a whole number of shares that counts as a rounding error, relative to the number. */
 const SHARES_TOLERANCE = 1e-6;
 
@@ -425,18 +425,18 @@ export function reportBrokenRules(
     for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++) {
       amount += sold[l]!;
       position += program.lotSize[l]!;
-      if (sold[l]! > TOLERANCE && !isComplete) isInOrder = false;
+      if (sold[l]! > ACCOUNT_TOLERANCE && !isComplete) isInOrder = false;
       isComplete &&= sold[l]! >= program.lotSize[l]! * (1 - 1e-9);
     }
     if (program.isOrdered[i] === 1 && !isInOrder) violations.push(`lots of ${name} are not sold in their order`);
     if (bought[i]! > 0 && amount > 0) violations.push(`${name} is bought and sold`);
-    if (bought[i]! > program.buyLimit[i]! + TOLERANCE) violations.push(`${name} may not be bought so much`);
-    if (amount > 0 && Math.abs(amount - position) <= TOLERANCE * position) continue; // A whole position may be sold.
+    if (bought[i]! > program.buyLimit[i]! + ACCOUNT_TOLERANCE) violations.push(`${name} may not be bought so much`);
+    if (amount > 0 && Math.abs(amount - position) <= ACCOUNT_TOLERANCE * position) continue; // A whole position may be sold.
     const trade = Math.max(amount, bought[i]!);
     const count = program.unit[i]! > 0 ? trade / program.unit[i]! : 0;
     if (!(Math.abs(count - Math.round(count)) <= SHARES_TOLERANCE * Math.max(1, count)))
       violations.push(`${name} is not traded in whole shares`);
-    if (trade > 0 && trade < program.minimumTrade[i]! - TOLERANCE)
+    if (trade > 0 && trade < program.minimumTrade[i]! - ACCOUNT_TOLERANCE)
       violations.push(`${name} trades less than the minimum`);
   }
   return violations;
@@ -466,12 +466,12 @@ export function listSoldShares(
   });
   for (const [lot, shares] of chosenShares)
     if (soldWeights.get(lot)! > TRADE_MIN)
-      soldShares.set(lot, Math.min(roundShares(shares, common), account.lots[lot]!.shares));
+      soldShares.set(lot, Math.min(roundAccountShares(shares, common), account.lots[lot]!.shares));
   return soldShares;
 }
 
 /** Rounds shares to whole numbers if only whole shares are traded. This removes rounding errors of weights. */
-export function roundShares(shares: number, { terms }: BatchCommon): number {
+export function roundAccountShares(shares: number, { terms }: BatchCommon): number {
   const roundedShares = Math.round(shares);
   return terms.whole_shares && Math.abs(shares - roundedShares) < 1e-9 * Math.max(1, roundedShares)
     ? roundedShares
@@ -715,7 +715,7 @@ function evaluateTrades({ common, account, window, adapt }: SearchQuestion, { bu
   const point = buildAtTrades(common, account, { window, sold, links: built.links });
   const trades = { bought: answer.trades.bought, sold: splitSoldShares(point, sold).sold };
   const program = adapt(point.program);
-  const figures = computeFigures(program, trades);
+  const figures = computeTradeFigures(program, trades);
   const { brokenGroup, forbidden } = findProhibited(common, point, { trades, sold });
   const isPermitted =
     figures.worst <= VIOLATION_MAX &&
@@ -749,7 +749,7 @@ export function findProhibited(
     (group) => group.some((name) => losing.has(name)) && group.some((name) => bought.has(name)),
   );
   const forcedLots = new Set(forced.sales.map(({ lot }) => lot));
-  const isChosen = (own: Replacement): boolean => tax.wash_sales === 'forbid' && !forcedLots.has(own.sold);
+  const isChosen = (own: LotReplacement): boolean => tax.wash_sales === 'forbid' && !forcedLots.has(own.sold);
   return { brokenGroup, forbidden: computeTaxedSales(rule, sold, priceOf).replacements.filter(isChosen) };
 }
 
@@ -900,7 +900,7 @@ function solveWithin(program: AccountProgram, limits: SearchLimits): AccountSolu
     ...answer,
     status: 'optimal',
     trades,
-    figures: computeFigures(program, trades),
+    figures: computeTradeFigures(program, trades),
     certificateIndex: Math.max(0, side),
     steps: answer.steps + steps,
   };

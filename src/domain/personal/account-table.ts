@@ -144,7 +144,7 @@ const PROBLEMS_MAX = 50;
  * Rows of a table, with their numbers for messages. A text counts all lines including the header; otherwise rows are
  * counted without the header.
  */
-export interface TableRows {
+export interface AccountTableRows {
   readonly unit: 'line' | 'row';
   readonly header: readonly string[];
   readonly rows: AsyncIterable<TableRow>;
@@ -156,7 +156,7 @@ export interface TableRow {
 }
 
 /** Locations of the values of an account in a table. Findings refer to them. */
-export interface TableSource {
+export interface AccountTableSource {
   readonly unit: 'line' | 'row';
   readonly columns: readonly string[];
   /** Line of the first row of the account. */
@@ -172,7 +172,7 @@ export interface TableSource {
   readonly problem_count: number;
 }
 
-export function locateInTable({ unit, columns, line, lines, recent, own }: TableSource, path: string): string {
+export function locateInTable({ unit, columns, line, lines, recent, own }: AccountTableSource, path: string): string {
   const readText = (row: number, column: string | undefined): string => {
     const number = columns.indexOf(column ?? '') + 1;
     return `${unit} ${row}${number > 0 ? `, column ${number}` : ''}`;
@@ -194,7 +194,7 @@ const getColumnsByField = callOnce(() => new Map(listAccountColumns().map(({ fie
  * @throws Refusal VALIDATION_FAILED for a header with a missing or unknown column, and for rows of an account that are
  * not consecutive
  */
-export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
+export async function* parseAccountTable({ unit, header, rows }: AccountTableRows): AsyncGenerator<string> {
   const seenIds = new Set<string>();
   const columns = findColumns(header, unit);
   let currentAccount: OpenAccount | undefined;
@@ -237,7 +237,7 @@ interface Columns {
  * Returns the positions of the columns. @throws Refusal VALIDATION_FAILED with every unknown, repeated and missing
  * column
  */
-function findColumns(header: readonly string[], unit: TableRows['unit']): Columns {
+function findColumns(header: readonly string[], unit: AccountTableRows['unit']): Columns {
   const columnNames = listAccountColumns().map(({ name }) => name);
   const formatLocation = (position: number): string =>
     unit === 'line' ? `line 1, column ${position + 1}` : `column ${position + 1}`;
@@ -282,7 +282,7 @@ interface OpenAccount {
 }
 
 interface AccountLocation {
-  readonly unit: TableRows['unit'];
+  readonly unit: AccountTableRows['unit'];
   readonly columns: Columns;
   readonly header: readonly string[];
   readonly line: number;

@@ -32,7 +32,7 @@ export interface FreshShares {
 }
 
 /** Shares sold at a loss, and the shares that replace them. */
-export interface Replacement {
+export interface LotReplacement {
   readonly sold: number;
   /** Shares that replace it. */
   readonly fresh: FreshShares;
@@ -88,7 +88,7 @@ interface Unmatched {
  * Reads the recent trades of an account. A purchase counts as far as its shares are neither lots of the same day nor
  * sold since. Shares sold at a loss have used up as many shares of lots bought within the window of that sale.
  */
-export function readWindow({ recent, lots, substitutes, tax }: Account, asOf: Day): WashWindow {
+export function readWashWindow({ recent, lots, substitutes, tax }: Account, asOf: Day): WashWindow {
   const regime = readRegime(tax);
   const washDays = readWashDays(regime);
   const trades = recent
@@ -235,10 +235,10 @@ export function matchReplacements(
   { lots, asOf, listFresh }: WashRule,
   sold: ReadonlyMap<number, number>,
   priceOf: (identifier: string) => number,
-): Replacement[] {
+): LotReplacement[] {
   const losing = [...sold.keys()].filter((lot) => lots[lot]!.cost > priceOf(lots[lot]!.identifier));
   const left = new Map<FreshShares, number>();
-  const replacements: Replacement[] = [];
+  const replacements: LotReplacement[] = [];
   for (const lot of sortByPurchase(lots, losing)) {
     const { identifier, cost, acquired } = lots[lot]!;
     let shares = sold.get(lot)!;
@@ -265,7 +265,7 @@ export function matchReplacements(
  */
 export function addDisallowedLosses<T extends AccountLot & { readonly lot: number | null }>(
   remaining: readonly T[],
-  replacements: readonly Replacement[],
+  replacements: readonly LotReplacement[],
 ): T[] {
   const byLot = groupBy(replacements, ({ fresh }) => fresh.lot);
   return remaining.flatMap((lot): T[] => {
@@ -795,7 +795,7 @@ export interface TaxedSale {
 
 export interface TaxedSales {
   readonly sales: readonly TaxedSale[];
-  readonly replacements: readonly Replacement[];
+  readonly replacements: readonly LotReplacement[];
   /** Sums of the taxed gains by term, in money. */
   readonly short: number;
   readonly long: number;

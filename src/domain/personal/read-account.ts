@@ -2,7 +2,7 @@ import { suggestName } from '#base/nearest-name.js';
 import type { Finding } from '../base/findings.js';
 import { checkShape, formatPath } from '../base/schema.js';
 import { formatDay, parseValidDay } from '../base/time.js';
-import { locateInTable, type TableSource } from './account-table.js';
+import { locateInTable, type AccountTableSource } from './account-table.js';
 import { Account, type AccountDefaults } from './account.js';
 import { type BatchCommon, indexSecurities, listOtherSecurities, type PartLines } from './batch.js';
 import { applyTransactions, checkTax } from './tax-regime.js';
@@ -126,13 +126,13 @@ export function readAccount(common: BatchCommon, value: unknown, place: AccountS
   };
 }
 
-function splitSource(value: unknown): { readonly source?: TableSource; readonly account: unknown } {
+function splitSource(value: unknown): { readonly source?: AccountTableSource; readonly account: unknown } {
   if (typeof value !== 'object' || value === null || !('source' in value)) return { account: value };
   const { source, ...account } = value;
   const { lines, recent, columns, own, problems } = (source ?? {}) as Readonly<Record<string, unknown>>;
   const isTable = [lines, recent, columns, problems].every(Array.isArray) && typeof own === 'object' && own !== null;
   // `parseAccountTable` wrote the locations. If a client sends such a value, it affects only the client's own findings.
-  return isTable ? { source: source as TableSource, account } : { account: value };
+  return isTable ? { source: source as AccountTableSource, account } : { account: value };
 }
 
 /** Adds the defaults of the batch to an account. The values of the account take precedence, in taxes field by field. */
@@ -167,7 +167,7 @@ function createRepeatedFinding(sentAccount: unknown, place: AccountSource): Find
 
 interface FindingLocation extends AccountSource {
   readonly id: string | null;
-  readonly source: TableSource | undefined;
+  readonly source: AccountTableSource | undefined;
 }
 
 /**

@@ -7,7 +7,7 @@ import {
 } from '#kernels/lots/branch-proof.js';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import type { Multipliers } from '#kernels/lots/relaxation.js';
-import { type AccountTrades, computeFigures, computePricesAt } from '#kernels/lots/trade-figures.js';
+import { type AccountTrades, computeTradeFigures, computePricesAt } from '#kernels/lots/trade-figures.js';
 import { parseValidDay } from '../base/time.js';
 import { completeResult, createAccountResult, DEVIATIONS_SHOWN, type SolvedResult } from './account-result.js';
 import {
@@ -18,7 +18,7 @@ import {
   type ProvedRegion,
   reportBrokenRules,
   splitSoldShares,
-  TOLERANCE as ACCOUNT_SOLVE_TOLERANCE,
+  ACCOUNT_TOLERANCE as ACCOUNT_SOLVE_TOLERANCE,
 } from './account-solve.js';
 import type { Account } from './account.js';
 import type { BatchCommon } from './batch.js';
@@ -178,7 +178,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Solv
   const base = isInfeasible ? whole : buildAtTrades(common, account, known);
   const { sold, left } = splitSoldShares(base, read.sold);
   const trades = { bought: read.bought, sold };
-  const figures = computeFigures(base.program, trades);
+  const figures = computeTradeFigures(base.program, trades);
   if (!isInfeasible) {
     wrong.push(...reportForcedSales(base, read.sold), ...reportBrokenRules(common, base, trades));
     for (const [lot, weight] of left) if (weight > ACCOUNT_SOLVE_TOLERANCE) wrong.push(`lot ${lot} may not be sold`);

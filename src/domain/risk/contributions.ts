@@ -77,7 +77,7 @@ function isSame(a: MeasureTerms, b: MeasureTerms): boolean {
 }
 
 /** Weights by market column. */
-export type Positions = ReadonlyMap<number, number>;
+export type WeightByColumn = ReadonlyMap<number, number>;
 
 /** Volatility with the contribution of each security. */
 export interface RiskShares {
@@ -108,7 +108,7 @@ export interface RiskShares {
  * @cost four passes over the returns, [T x n]; three for securities whose returns on these sessions were measured
  * before
  */
-export function computeRisk(engine: Engine, window: ReturnWindow, weights: Positions, absent = 0): RiskShares {
+export function computeRisk(engine: Engine, window: ReturnWindow, weights: WeightByColumn, absent = 0): RiskShares {
   const positions = listHoldings(weights);
   return addCoverage(computeShares(engine, window, [positions])[0]!, positions, absent);
 }
@@ -122,8 +122,8 @@ export function computeRisk(engine: Engine, window: ReturnWindow, weights: Posit
 export function computeRisks(
   engine: Engine,
   window: ReturnWindow,
-  weights: Positions,
-  benchmark: Positions,
+  weights: WeightByColumn,
+  benchmark: WeightByColumn,
   absent: { readonly risk: number; readonly active: number } = { risk: 0, active: 0 },
 ): { readonly risk: RiskShares; readonly active: RiskShares } {
   const holdings = listHoldings(weights);
@@ -142,18 +142,18 @@ export function computeRisks(
 }
 
 /** Returns the covered fraction of the total absolute active weight. Returns 1 if no weight is active. */
-function computeCoveredShare(active: Positions, covered: Iterable<number>, absent = 0): number {
+function computeCoveredShare(active: WeightByColumn, covered: Iterable<number>, absent = 0): number {
   const gross = new Map([...active].map(([column, weight]) => [column, Math.abs(weight)]));
   const total = sumOver(gross.keys(), gross) + absent;
   return total === 0 ? 1 : sumOver(covered, gross) / total;
 }
 
-function addCoverage(shares: Shares, positions: Positions, absent: number): RiskShares {
+function addCoverage(shares: Shares, positions: WeightByColumn, absent: number): RiskShares {
   return { ...scaleToAll(shares, positions, absent), coveredWeight: sumOver(shares.contributions.keys(), positions) };
 }
 
 /** Scales volatility and contributions of the covered securities to the weights of all securities. */
-function scaleToAll(shares: Shares, positions: Positions, absent: number): Shares {
+function scaleToAll(shares: Shares, positions: WeightByColumn, absent: number): Shares {
   const coveredShare = computeCoveredShare(positions, shares.contributions.keys(), absent);
   const scale = computeFullScale(coveredShare);
   if (scale === 1) return shares;
@@ -171,7 +171,7 @@ function computeFullScale(coveredShare: number): number {
 }
 
 /** Returns weight less benchmark weight for each security of either portfolio, by ascending column. */
-function computeActivePositions(weights: Positions, benchmark: Positions): Map<number, number> {
+function computeActivePositions(weights: WeightByColumn, benchmark: WeightByColumn): Map<number, number> {
   const union = [...new Set([...listHoldings(weights).keys(), ...listHoldings(benchmark).keys()])].toSorted(
     (a, b) => a - b,
   );
@@ -181,11 +181,11 @@ function computeActivePositions(weights: Positions, benchmark: Positions): Map<n
 /**
  * Returns the securities with a nonzero weight by ascending column. Sums then do not depend on the order of the input.
  */
-function listHoldings(weights: Positions): Map<number, number> {
+function listHoldings(weights: WeightByColumn): Map<number, number> {
   return new Map([...weights].filter(([, weight]) => weight !== 0).toSorted(([a], [b]) => a - b));
 }
 
-function sumOver(columns: Iterable<number>, weights: Positions): number {
+function sumOver(columns: Iterable<number>, weights: WeightByColumn): number {
   let total = 0;
   for (const column of columns) total += weights.get(column)!;
   return total;
@@ -196,7 +196,11 @@ type Shares = Omit<RiskShares, 'coveredWeight'>;
 const cacheMoments = createMeasureCache<SampleMoments>();
 
 /** Decomposes several positions in the same columns with a single covariance. */
-function computeShares(engine: Engine, window: ReturnWindow, several: readonly [Positions, ...Positions[]]): Shares[] {
+function computeShares(
+  engine: Engine,
+  window: ReturnWindow,
+  several: readonly [WeightByColumn, ...WeightByColumn[]],
+): Shares[] {
   if (several[0].size === 0)
     return several.map(() => ({ volatility: 0, contributions: new Map(), uncovered: [], observations: 0 }));
   const coverage = findCoverage(window, [...several[0].keys()]);
@@ -291,9 +295,9 @@ export interface FactorRisk extends FactorSplit {
 }
 
 export interface FactorRiskRequest {
-  readonly weights: Positions;
+  readonly weights: WeightByColumn;
   /** Weights of the benchmark; empty for the total variance of the holdings. */
-  readonly benchmark: Positions;
+  readonly benchmark: WeightByColumn;
   /** Sum of the magnitudes of further weights, of securities that the market does not have. Default: 0. */
   readonly absent?: number;
   readonly model: FactorModelName;

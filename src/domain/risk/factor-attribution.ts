@@ -5,7 +5,7 @@ import { readGrowthRow } from '../market/growth.js';
 import {
   computeStyleExposures,
   computeWeights,
-  createExposures,
+  createFactorExposures,
   estimateFactorReturns,
   findSector,
   labelSectors,
@@ -213,7 +213,7 @@ function regressMonth({ window, model }: FactorAttributionInput, session: number
   const { returns } = estimateFactorReturns({ panel: residuals, styleNames, spans }, sectorAt, labels.length);
   const rowByColumn = new Int32Array(sm.securityCount).fill(-1);
   columns.forEach((column, i) => (rowByColumn[column] = i));
-  const exposures = createExposures(sectorAt, styles, labels.length, styleNames.length);
+  const exposures = createFactorExposures(sectorAt, styles, labels.length, styleNames.length);
   return { first, factors, exposures, returns, residuals, rowOf: rowByColumn };
 }
 

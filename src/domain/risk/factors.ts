@@ -89,7 +89,7 @@ function estimateCrossSectionFactors(input: CrossSectionFactorsInput): FactorMod
   const { returns, fit } = estimateFactorReturns(input, sectorAt, S);
   return {
     factors: listFactorNames(labels, styleNames),
-    exposures: createExposures(sectorAt, styleExposures, S, P),
+    exposures: createFactorExposures(sectorAt, styleExposures, S, P),
     covariance: computeWeightedCovariance(returns, K, { weights, scale }),
     specific: computeWeightedVariances(panel, n, { weights, scale }),
     fit,
@@ -109,7 +109,7 @@ export function listFactorNames(sectors: readonly string[], styles: readonly str
 }
 
 /** Returns the exposures to market, sectors and styles, [n x (1 + S + P)]. */
-export function createExposures(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
+export function createFactorExposures(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
   const K = 1 + S + P;
   const exposures = new Float64Array(sectorAt.length * K);
   sectorAt.forEach((sector, i) => {

@@ -17,7 +17,7 @@ import {
   type SessionEffect,
   spreadPayments,
 } from '../market/action-effects.js';
-import { createKey, createWithholding, type GrowthTerms } from '../market/growth-terms.js';
+import { createGrowthTermsKey, createWithholding, type GrowthTerms } from '../market/growth-terms.js';
 import { readGrowthRow } from '../market/growth.js';
 import { findMissingBars, listRowsWithBar, type MarketData } from '../market/market-data.js';
 import { readRateSeries } from '../market/rates.js';
@@ -45,7 +45,7 @@ const effectsByActions = new WeakMap<MarketData['actions'], Map<string, EffectsB
 
 /** Returns the effects of all actions that are not cancelled. @cost O(N + A log A), once per market and terms */
 function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
-  const key = `${market.adjustment} ${createKey(terms)}`;
+  const key = `${market.adjustment} ${createGrowthTermsKey(terms)}`;
   const effectsByKey = effectsByActions.get(market.actions) ?? new Map<string, EffectsByDay>();
   effectsByActions.set(market.actions, effectsByKey);
   const effects = effectsByKey.get(key) ?? readEffects(market, terms);

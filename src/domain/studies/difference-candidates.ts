@@ -14,13 +14,13 @@ import {
   type Evaluation,
   findRuleId,
   type Manner,
-  type Subject,
+  type CauseSubject,
   listFieldsRead,
 } from './difference-terms.js';
 
 /** Change that may explain a difference. */
 export interface Candidate extends DatedChange {
-  readonly subject: Subject;
+  readonly subject: CauseSubject;
   readonly manner: Manner;
   readonly identifier: string | null;
   readonly through: Day | null;
@@ -118,7 +118,7 @@ function listHeldColumns({ list, session, sm }: Place): ReadonlySet<number> {
   return columns;
 }
 
-const SUBJECT_BY_TYPE: Readonly<Record<CorporateAction['type'], Subject>> = {
+const SUBJECT_BY_TYPE: Readonly<Record<CorporateAction['type'], CauseSubject>> = {
   DIVIDEND: 'dividend',
   SPECIAL_DIVIDEND: 'special_dividend',
   RETURN_OF_CAPITAL: 'special_dividend',
@@ -293,7 +293,7 @@ const listActionsNear = ({ actions: { all, starts }, sessions }: SessionMarket, 
 interface CarriedPrice {
   readonly previous: number;
   readonly count: number;
-  readonly subject: Subject;
+  readonly subject: CauseSubject;
 }
 
 function createCarried(place: Place, column: number, { previous, count, subject }: CarriedPrice): Candidate[] {
@@ -718,7 +718,7 @@ const TREATMENTS: readonly {
     | 'rights'
     | 'delisting';
   readonly value: string;
-  readonly subject: Subject;
+  readonly subject: CauseSubject;
   readonly manner: Manner;
   /** Types of the events on which the value acts; absent if it acts on every dividend, or without an event. */
   readonly types?: readonly CorporateAction['type'][];
@@ -1019,13 +1019,13 @@ function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
   const change = (changes: Readonly<Record<string, unknown>>): Edit =>
     changeDocument(document.id, (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
   const create = (
-    subject: Subject,
+    subject: CauseSubject,
     manner: Manner,
     changes: Readonly<Record<string, unknown>>,
     words: string,
     value: number | null = null,
   ): Candidate => createConvention({ subject, manner, value, words, edits: [change(changes)] });
-  const solve = (subject: Subject, member: string, scale: number, words: string): Candidate[] => {
+  const solve = (subject: CauseSubject, member: string, scale: number, words: string): Candidate[] => {
     const guess = spec[member];
     if (typeof guess !== 'number') return [];
     const createEdits = (value: number): Edit[] => [change({ [member]: value })];

@@ -4,7 +4,13 @@ import { createIndexTerms } from '../books/index-run.js';
 import { computeGrowth } from '../market/growth.js';
 import { createExchangeRates } from '../market/rates.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { type Evaluation, findState, measureSensitivity, selectVariant, type Subject } from './difference-terms.js';
+import {
+  type Evaluation,
+  findState,
+  measureSensitivity,
+  selectVariant,
+  type CauseSubject,
+} from './difference-terms.js';
 
 /** Constituents from outside after the close of a day: weights, or numbers of shares. */
 export interface OutsideComposition {
@@ -23,8 +29,8 @@ export interface DifferenceParts {
 }
 
 /** Subjects of causes that belong to prices and to events; other causes are arithmetic, unless compositions show them. */
-const PRICE_SUBJECTS: ReadonlySet<Subject> = new Set(['price', 'currency']);
-const EVENT_SUBJECTS: ReadonlySet<Subject> = new Set([
+const PRICE_SUBJECTS: ReadonlySet<CauseSubject> = new Set(['price', 'currency']);
+const EVENT_SUBJECTS: ReadonlySet<CauseSubject> = new Set([
   'dividend',
   'special_dividend',
   'split',
@@ -43,7 +49,7 @@ export interface PartsInput {
   readonly last: Day;
   /** Outside level over own level on the last common session, less 1, in basis points. */
   readonly total: number;
-  readonly causes: readonly { readonly subject: Subject; readonly effect_bps: number }[];
+  readonly causes: readonly { readonly subject: CauseSubject; readonly effect_bps: number }[];
 }
 
 /** Weights by market column after the close of a session. */
@@ -83,7 +89,7 @@ export function divideDifference({ own, compositions, last: lastDay, total, caus
     selection *= 1 + sensitivity * (selected / ofRun - 1);
     weights *= 1 + sensitivity * (outside / selected - 1);
   });
-  const sum = (subjects: ReadonlySet<Subject>): number =>
+  const sum = (subjects: ReadonlySet<CauseSubject>): number =>
     causes.reduce((all, { subject, effect_bps: effect }) => all + (subjects.has(subject) ? effect : 0), 0);
   const parts = {
     selection: (selection - 1) * 10_000,

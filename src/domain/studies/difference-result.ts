@@ -13,7 +13,7 @@ import {
   evaluateWhole,
   type Evaluation,
   isOfDocuments,
-  type RunTerms,
+  type CandidateTerms,
 } from './difference-terms.js';
 import {
   type Agreement,
@@ -73,16 +73,16 @@ export interface Difference {
 }
 
 /** State of the search: a run with some changes. */
-export interface Node {
-  readonly terms: RunTerms;
+export interface DifferenceNode {
+  readonly terms: CandidateTerms;
   readonly own: Evaluation;
-  readonly chosen: readonly Choice[];
+  readonly chosen: readonly ChosenCandidate[];
   readonly unexplained: Unexplained;
   readonly agreement: Agreement;
 }
 
 /** Change that explains a session, with the others that explain it as well. */
-export interface Choice {
+export interface ChosenCandidate {
   readonly candidate: Candidate;
   /** Position of the first session that it explains. */
   readonly position: number;
@@ -96,7 +96,7 @@ export interface Choice {
 
 export interface Fit {
   readonly candidates: readonly Candidate[];
-  readonly terms: RunTerms;
+  readonly terms: CandidateTerms;
   readonly own: Evaluation;
   readonly agreement: Agreement;
 }
@@ -109,7 +109,11 @@ interface ResultInput {
 }
 
 /** Describes the explanation of a difference that a search found. */
-export function createResult(node: Node, start: Node, { outside, isBounded, compositions }: ResultInput): Difference {
+export function createResult(
+  node: DifferenceNode,
+  start: DifferenceNode,
+  { outside, isBounded, compositions }: ResultInput,
+): Difference {
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
   const edits = choices.flatMap(({ candidate }) => candidate.edits);
@@ -177,7 +181,7 @@ const REMAINING_MAX = 1000;
 
 /** Returns the differences after each cause in turn, by the ratios of the levels that the search computed. */
 function listRemaining(
-  choices: readonly Choice[],
+  choices: readonly ChosenCandidate[],
   { errors, explainedErrors, own, outside }: RemainingInput,
 ): Difference['remaining'] {
   const stride = Math.ceil(errors.length / REMAINING_MAX);
@@ -198,7 +202,7 @@ function listRemaining(
 }
 
 /** Returns the scale of the outside levels. A scale that is not 1 is fitted over all sessions that agree. */
-function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained }: Node): number {
+function findScale(start: DifferenceNode, outside: OutsideLevels, { agreement, unexplained }: DifferenceNode): number {
   const first = levelOn(start.own, outside.days[0]!);
   if (Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!)) return 1;
   const { low, high } = unexplained.breaks.length === 0 ? agreement : start.agreement;
@@ -212,7 +216,7 @@ function findScale(start: Node, outside: OutsideLevels, { agreement, unexplained
 
 /** Returns the sessions whose returns no cause explains, with the size of the difference. */
 function listUnexplained(
-  node: Node,
+  node: DifferenceNode,
   final: OwnLevels,
   outside: OutsideLevels,
   days: readonly Day[],
@@ -230,8 +234,8 @@ function listUnexplained(
 }
 
 interface CauseInput {
-  readonly choices: readonly Choice[];
-  readonly start: Node;
+  readonly choices: readonly ChosenCandidate[];
+  readonly start: DifferenceNode;
   /** Run with all changes. */
   readonly final: Evaluation;
   readonly outside: OutsideLevels;
@@ -242,10 +246,10 @@ interface CauseInput {
  * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
  * computed: no run is needed for them.
  */
-function createCause(choice: Choice, k: number, { choices, start, final, outside, scale }: CauseInput): Cause {
+function createCause(choice: ChosenCandidate, k: number, { choices, start, final, outside, scale }: CauseInput): Cause {
   const { candidate, listRivals, isPaired } = choice;
   const levels = isPaired ? null : choice.levels;
-  const listEdits = (some: readonly Choice[]): Edit[] => some.flatMap((one) => one.candidate.edits);
+  const listEdits = (some: readonly ChosenCandidate[]): Edit[] => some.flatMap((one) => one.candidate.edits);
   const before = applyEdits(start.terms, listEdits(choices.slice(0, k)).filter(isOfDocuments));
   const last = outside.days.at(-1)!;
   const countEqual = (own: OwnLevels | null): number => {

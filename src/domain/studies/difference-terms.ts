@@ -70,7 +70,7 @@ export const SUBJECTS = [
   'day_count',
   'scale',
 ] as const;
-export type Subject = (typeof SUBJECTS)[number];
+export type CauseSubject = (typeof SUBJECTS)[number];
 
 /** Manners in which an outside level treated the subject of a cause. */
 export const MANNERS = ['ignored', 'added', 'doubled', 'inverted', 'early', 'late', 'carried', 'value'] as const;
@@ -81,7 +81,7 @@ type Documents = Readonly<Record<string, IndexDocument>>;
 /** Change of the inputs of a run, or of its levels, by which it can reproduce an outside level. */
 export type Edit =
   | { readonly kind: 'action'; readonly before: CorporateAction | null; readonly after: CorporateAction | null }
-  | { readonly kind: 'bars'; readonly field: string; readonly column: number; readonly bars: readonly Bar[] }
+  | { readonly kind: 'bars'; readonly field: string; readonly column: number; readonly bars: readonly PanelBar[] }
   | { readonly kind: 'series'; readonly identifier: string; readonly by: number }
   | { readonly kind: 'document'; readonly change: (documents: Documents) => Documents }
   | { readonly kind: 'variant'; readonly variant: ReturnVariant }
@@ -92,13 +92,13 @@ export type Edit =
     };
 
 /** Value of a field of a security on a row of the market; NaN for a missing value. */
-export interface Bar {
+export interface PanelBar {
   readonly row: number;
   readonly value: number;
 }
 
 /** Inputs of a run that a cause can change. */
-export interface RunTerms {
+export interface CandidateTerms {
   readonly market: MarketData;
   readonly documents: Documents;
   readonly indexId: string;
@@ -117,7 +117,7 @@ const toActionKey = ({ identifier, type, exDay, value, related }: CorporateActio
   `${identifier} ${type} ${exDay} ${value} ${related ?? ''}`;
 
 /** Applies changes to the inputs of a run. @cost O(actions), and a copy of each changed panel */
-export function applyEdits(terms: RunTerms, edits: readonly Edit[]): RunTerms {
+export function applyEdits(terms: CandidateTerms, edits: readonly Edit[]): CandidateTerms {
   if (edits.length === 0) return terms;
   let { documents, variant } = terms;
   const reading = [...terms.reading];
@@ -195,7 +195,7 @@ function shiftSeries({ days, closes, ...series }: PriceSeries, by: number): Pric
 
 /** Run on changed inputs. */
 export interface Evaluation {
-  readonly terms: RunTerms;
+  readonly terms: CandidateTerms;
   readonly composer: Composer;
   /** Compositions of the index. */
   readonly compositions: Compositions;
@@ -220,7 +220,7 @@ interface RulePath {
 }
 
 /** Returns the index whose rules decide the securities: the index, or the index beneath its overlays. */
-export function findRuleId({ documents, indexId }: Pick<RunTerms, 'documents' | 'indexId'>): string {
+export function findRuleId({ documents, indexId }: Pick<CandidateTerms, 'documents' | 'indexId'>): string {
   const document = documents[indexId]!;
   const source = isOverlayDocument(document) ? listSources(document)[0] : undefined;
   return source === undefined ? indexId : findRuleId({ documents, indexId: source });
@@ -236,8 +236,8 @@ interface EvaluateOptions {
 }
 
 /** Runs the index up to a day. @throws Refusal in every case in which a backtest is refused */
-export function evaluate(
-  terms: RunTerms,
+export function evaluateTerms(
+  terms: CandidateTerms,
   { until = terms.end, composer: known, aligned = null }: EvaluateOptions = {},
 ): Evaluation {
   const { documents, indexId, calendars, models, createDecider, variant } = terms;
@@ -260,7 +260,7 @@ export function evaluate(
   while (to >= compositions.first && !hasAnyBar(sm, to)) to--;
   const book = simulateIndexBook({ compositions, to, isBrief: true, ...selectVariant(compositions, variant) });
   const days = sm.sessions.slice(book.from, book.from + book.length);
-  const raw = readLevels(book, compositions, variant);
+  const raw = readVariantLevels(book, compositions, variant);
   const beneath = compositions.overlay === undefined ? book : findPlainUnderlying(compositions, book);
   return {
     terms,
@@ -278,7 +278,7 @@ export function evaluate(
 /** Runs the index with changes up to a day. @throws Refusal in every case in which a backtest is refused */
 export function evaluateChanged(own: Evaluation, edits: readonly Edit[], until?: Day): Evaluation {
   const terms = applyEdits(own.terms, edits);
-  return evaluate(terms, {
+  return evaluateTerms(terms, {
     ...(until === undefined ? {} : { until }),
     aligned: alignChanged(own, edits, terms.market),
   });
@@ -331,7 +331,7 @@ export function measureSensitivity(own: Evaluation, session: number): number | n
 }
 
 /** Returns the levels of an overlay whose underlying index has a path. */
-function readPath({ compositions: { sm, first, document }, rule }: Evaluation, path: RulePath, terms: RunTerms) {
+function readPath({ compositions: { sm, first, document }, rule }: Evaluation, path: RulePath, terms: CandidateTerms) {
   const changed = terms.documents[document.id] as OverlayDocument;
   const { growth } = computeOverlayPath(
     { sm, first, document: changed, currency: rule.document.currency },
@@ -378,7 +378,7 @@ function shortenMarket(market: MarketData, until: Day): MarketData {
 }
 
 /** Applies the changes of levels after a run. */
-export const readOutside = ({ reading }: Pick<RunTerms, 'reading'>, levels: Float64Array, days: Int32Array) =>
+export const readOutside = ({ reading }: Pick<CandidateTerms, 'reading'>, levels: Float64Array, days: Int32Array) =>
   reading.reduce((values, { change }) => change(values, days), levels);
 
 /** Returns the variant that a book must simulate; nothing if every book of the index contains it. */
@@ -390,13 +390,13 @@ export function selectVariant(
   return overlay === undefined && treatment.reinvestment === 'index' ? {} : { variant };
 }
 
-export function readLevels(book: Book, { treatment, sm }: Compositions, variant: ReturnVariant): Float64Array {
+export function readVariantLevels(book: Book, { treatment, sm }: Compositions, variant: ReturnVariant): Float64Array {
   const isOwn = resolveVariant(sm.market, treatment.dividends) === resolveVariant(sm.market, variant);
   return isOwn ? book.value : (book.reinvested?.levels[variant] ?? book.value);
 }
 
 /** Simulation of the sessions around a difference, from the book before them. */
-export interface Window {
+export interface SimulatedWindow {
   /** First session that is simulated. */
   readonly from: number;
   /** Returns the levels after changes. Returns null for changes that need a whole run. */
@@ -411,7 +411,7 @@ export interface Window {
  * @param from session before the first change, and before the first changed review
  * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
-function openWindow(own: Evaluation, from: number): Window | null {
+function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
   const { rule, terms, compositions, path } = own;
   const { sm, document, treatment } = rule;
   if (path === null || document.pipeline === null) return null;
@@ -422,12 +422,12 @@ function openWindow(own: Evaluation, from: number): Window | null {
   const isDecidedAlone = rule.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
   const isResumable = (edits: readonly Edit[]): boolean =>
     isDecidedAlone && edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
-  const change = (edits: readonly Edit[]): RunTerms =>
+  const change = (edits: readonly Edit[]): CandidateTerms =>
     applyEdits(
       terms,
       edits.filter(({ kind }) => kind === 'document'),
     );
-  const simulate = (changed: WindowCompositions, to: number, variantTerms: RunTerms): OwnLevels => {
+  const simulate = (changed: WindowCompositions, to: number, variantTerms: CandidateTerms): OwnLevels => {
     const book = resumeBook(
       changed,
       { stored, from, to, growth: changed.treatment === treatment ? growth : undefined },
@@ -558,7 +558,7 @@ interface ResumedBook {
 function readWindow(
   own: Evaluation,
   { book, from }: ResumedBook,
-  terms: RunTerms,
+  terms: CandidateTerms,
 ): OwnLevels & { readonly raw: Float64Array } {
   const { compositions, rule, path, raw } = own;
   const { sm, first, overlay } = compositions;
@@ -567,7 +567,7 @@ function readWindow(
     overlay === undefined
       ? joinFrom(
           raw.subarray(0, from - first + book.length),
-          readLevels(book, compositions, terms.variant),
+          readVariantLevels(book, compositions, terms.variant),
           from - first,
         )
       : readPath(own, joinPath(path!, book, from - rule.first), terms);
@@ -656,7 +656,7 @@ const isOfItsDate = ({ name, lag, window, aggregate }: FieldRequest): boolean =>
  */
 function decideWindow(
   { rule: { document, first, list } }: Evaluation,
-  { documents, calendars, models, createDecider }: RunTerms,
+  { documents, calendars, models, createDecider }: CandidateTerms,
   { market, from, to, changedUntil }: WindowSpan,
 ): DecidedCompositions {
   const { id, calendar } = document;
@@ -823,14 +823,14 @@ export function runInWindow<T>(run: () => T | null): T | null {
   }
 }
 
-export function findWindow(own: Evaluation, from: number): Window | null {
-  const opened = windows.get(own) ?? new Map<number, Window | null>();
+export function findWindow(own: Evaluation, from: number): SimulatedWindow | null {
+  const opened = windows.get(own) ?? new Map<number, SimulatedWindow | null>();
   windows.set(own, opened);
   if (!opened.has(from)) opened.set(from, openWindow(own, from));
   return opened.get(from)!;
 }
 
-const windows = new WeakMap<Evaluation, Map<number, Window | null>>();
+const windows = new WeakMap<Evaluation, Map<number, SimulatedWindow | null>>();
 
 /** Sessions from the state of the book to a difference. */
 export const WINDOW_SESSIONS = 8;
@@ -866,7 +866,7 @@ export interface ChangeView {
  * Describes changes as JSON. The patch concerns the document of the index; the document of an index beneath it has a path
  * that begins with its id.
  */
-export function describeEdits(terms: RunTerms, edits: readonly Edit[]): ChangeView {
+export function describeEdits(terms: CandidateTerms, edits: readonly Edit[]): ChangeView {
   const after = applyEdits(terms, edits.filter(isOfDocuments));
   const document = Object.entries(after.documents).flatMap(([id, changed]) => {
     const prefix = id === terms.indexId ? '' : `/${id}`;

@@ -6,14 +6,14 @@ import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } fr
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import type { OutsideComposition } from './difference-parts.js';
-import { createResult, type Difference, type Fit, type Node } from './difference-result.js';
+import { createResult, type Difference, type Fit, type DifferenceNode } from './difference-result.js';
 import {
   applyEdits,
   attempt,
   changeDocument,
   changeLevels,
   type Edit,
-  evaluate,
+  evaluateTerms,
   evaluateChanged,
   evaluateWhole,
   findBegin,
@@ -22,8 +22,8 @@ import {
   findWindow,
   REVIEW_SESSIONS,
   runInWindow,
-  type RunTerms,
-  type Subject,
+  type CandidateTerms,
+  type CauseSubject,
   WINDOW_SESSIONS,
 } from './difference-terms.js';
 import {
@@ -42,7 +42,7 @@ import {
 } from './outside-levels.js';
 
 export interface DifferenceInput {
-  readonly terms: Omit<RunTerms, 'variant' | 'reading'>;
+  readonly terms: Omit<CandidateTerms, 'variant' | 'reading'>;
   readonly outside: Pick<OutsideLevels, 'days' | 'values'>;
   /** Null: found from the values. */
   readonly decimals: number | null;
@@ -53,7 +53,7 @@ export interface DifferenceInput {
   readonly ownVariant: ReturnVariant;
   readonly causesMax: number;
   /** Subjects that are known to agree. */
-  readonly known: readonly Subject[];
+  readonly known: readonly CauseSubject[];
   /** Constituents of the outside level on some dates. */
   readonly compositions?: readonly OutsideComposition[];
   /** Reports progress from 0 to 1; throws to cancel the search. */
@@ -70,7 +70,7 @@ export interface DifferenceQuestion {
   readonly start: string | null;
   readonly end: string | null;
   readonly causes_max: number;
-  readonly known: readonly Subject[];
+  readonly known: readonly CauseSubject[];
   readonly compositions?: readonly OutsideComposition[] | undefined;
 }
 
@@ -127,13 +127,13 @@ const NEW_RIVALS_MAX = 10;
 
 interface Search {
   readonly outside: OutsideLevels;
-  readonly known: ReadonlySet<Subject>;
+  readonly known: ReadonlySet<CauseSubject>;
   readonly causesMax: number;
   readonly report: DifferenceInput['report'];
   /** Conventions that change levels that agree. */
   readonly refuted: Set<string>;
   expansions: number;
-  best: Node | null;
+  best: DifferenceNode | null;
   isBounded: boolean;
 }
 
@@ -153,7 +153,7 @@ export function explainDifference(input: DifferenceInput): Difference {
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
-function convertNode(start: Node, currency: string | null, { outside }: Search): Node {
+function convertNode(start: DifferenceNode, currency: string | null, { outside }: Search): DifferenceNode {
   const ruleId = findRuleId(start.terms);
   const own = start.terms.documents[ruleId]!.currency;
   if (currency === null || currency === own) return start;
@@ -172,16 +172,16 @@ function convertNode(start: Node, currency: string | null, { outside }: Search):
   return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
 }
 
-function openSearch(input: DifferenceInput): { readonly node: Node; readonly search: Search } {
+function openSearch(input: DifferenceInput): { readonly node: DifferenceNode; readonly search: Search } {
   const decimals = input.decimals ?? findDecimals(input.outside.values);
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
   let composer: Composer | undefined;
   const evaluated = variants.flatMap((variant) => {
-    const own = attempt(() => evaluate({ ...input.terms, variant, reading: [] }, { composer }));
+    const own = attempt(() => evaluateTerms({ ...input.terms, variant, reading: [] }, { composer }));
     composer = own?.composer ?? composer;
     return own === null ? [] : [{ variant, own }];
   });
-  if (evaluated.length === 0) evaluate({ ...input.terms, variant: variants[0]!, reading: [] }); // states the refusal
+  if (evaluated.length === 0) evaluateTerms({ ...input.terms, variant: variants[0]!, reading: [] }); // states the refusal
   const outside = selectCommon({ ...input.outside, decimals }, evaluated[0]!.own);
   if (outside.days.length < 2)
     throw new Refusal(
@@ -215,24 +215,26 @@ function openSearch(input: DifferenceInput): { readonly node: Node; readonly sea
   };
 }
 
-const isSolved = ({ agreement }: Node, { outside }: Search): boolean => agreement.reach >= outside.days.length;
+const isSolved = ({ agreement }: DifferenceNode, { outside }: Search): boolean =>
+  agreement.reach >= outside.days.length;
 
-const countUnexplained = ({ unexplained }: Node): number => unexplained.breaks.length + unexplained.skipped.length;
+const countUnexplained = ({ unexplained }: DifferenceNode): number =>
+  unexplained.breaks.length + unexplained.skipped.length;
 
 /** Returns true if a state is better than another: fewer unexplained sessions, then fewer causes. */
-function isBetter(node: Node, other: Node | null): boolean {
+function isBetter(node: DifferenceNode, other: DifferenceNode | null): boolean {
   if (other === null) return true;
   const [own, others] = [countUnexplained(node), countUnexplained(other)];
   return own < others || (own === others && node.chosen.length < other.chosen.length);
 }
 
 /** Returns a state whose first difference is not on a session that is left out. */
-const extendNode = (node: Node, { outside }: Search): Node => ({
+const extendNode = (node: DifferenceNode, { outside }: Search): DifferenceNode => ({
   ...node,
   agreement: compareLevels(node.own, outside, node.unexplained),
 });
 
-function descend(node: Node, search: Search): void {
+function descend(node: DifferenceNode, search: Search): void {
   if (isSolved(node, search)) {
     if (isBetter(node, search.best)) search.best = node;
     return;
@@ -268,7 +270,7 @@ function descend(node: Node, search: Search): void {
 }
 
 /** Returns the runs of changes. Computes only some of those that are not known. */
-function listRuns(node: Node, rivals: readonly Tried[], search: Search): Fit[] {
+function listRuns(node: DifferenceNode, rivals: readonly Tried[], search: Search): Fit[] {
   const unknown = rivals.filter(({ brief }) => brief !== undefined).slice(0, NEW_RIVALS_MAX);
   return rivals
     .filter((one) => one.brief === undefined || unknown.includes(one))
@@ -277,10 +279,10 @@ function listRuns(node: Node, rivals: readonly Tried[], search: Search): Fit[] {
 }
 
 function createChild(
-  node: Node,
+  node: DifferenceNode,
   { candidates, terms, own, agreement }: Fit,
   listRivals: () => readonly Fit[] = () => [],
-): Node {
+): DifferenceNode {
   const position = node.agreement.reach;
   return {
     ...node,
@@ -302,7 +304,7 @@ function createChild(
 }
 
 /** Returns true if a state can still lead to a better one than the best so far. */
-function canImprove(node: Node, { best }: Search): boolean {
+function canImprove(node: DifferenceNode, { best }: Search): boolean {
   if (best === null) return true;
   const [own, others] = [countUnexplained(node), countUnexplained(best)];
   return own < others || (own === others && node.chosen.length + 1 < best.chosen.length);
@@ -315,13 +317,13 @@ const SKIPPED_MAX = 5;
  * Leaves one session unexplained if later levels agree, and otherwise changes the scale from it on. If no cause may
  * follow, repeats this to the end of the window.
  */
-function descendWithout(node: Node, search: Search, isLast: boolean): void {
+function descendWithout(node: DifferenceNode, search: Search, isLast: boolean): void {
   let current = leaveUnexplained(node, search);
   if (isLast) while (!isSolved(current, search)) current = leaveUnexplained(current, search);
   descend(current, search);
 }
 
-function leaveUnexplained(current: Node, search: Search): Node {
+function leaveUnexplained(current: DifferenceNode, search: Search): DifferenceNode {
   const { outside } = search;
   const { breaks, skipped } = current.unexplained;
   const at = current.agreement.reach;
@@ -345,7 +347,7 @@ const SCALE_WIDTH = 0.02;
 const SCALE_SESSIONS = 3;
 
 /** Returns the state in which the outside levels have another scale from a difference on, if it is a round number. */
-function findScaleChange(node: Node, { outside }: Search): Node | null {
+function findScaleChange(node: DifferenceNode, { outside }: Search): DifferenceNode | null {
   const { reach, low, high } = node.agreement;
   const day = outside.days[reach]!;
   const { breaks, skipped } = node.unexplained;
@@ -406,14 +408,14 @@ const FAINT = 20;
 const FAINT_SESSIONS = 20;
 
 /** Returns true for an event that is moved by a session: few of them are possible on a session, and their effect ends. */
-const isMoved = ({ unexplained }: Node, { manner, edits }: Candidate): boolean =>
+const isMoved = ({ unexplained }: DifferenceNode, { manner, edits }: Candidate): boolean =>
   unexplained.breaks.length === 0 && (manner === 'early' || manner === 'late') && edits[0]?.kind === 'action';
 
 /** Size of a difference in units of rounding up to which two of many changes explain it by chance. */
 const PAIR_FAINT = 500;
 
 /** Returns true if some change has the size of the difference by chance, because it is near the rounding. */
-function isFaint(node: Node, search: Search): boolean {
+function isFaint(node: DifferenceNode, search: Search): boolean {
   const { needed, tolerance } = seek(node, search);
   return search.outside.decimals !== null && Math.abs(needed[0]!.difference) < (FAINT * tolerance) / 2;
 }
@@ -422,14 +424,14 @@ function isFaint(node: Node, search: Search): boolean {
  * Returns the position up to which a change must agree at least. A session is no evidence by itself if the difference is
  * near the rounding, or after a step without an explanation, because the weights may then be others.
  */
-function findEvidence(node: Node, search: Search): number {
+function findEvidence(node: DifferenceNode, search: Search): number {
   const { reach } = node.agreement;
   const count = isFaint(node, search) ? FAINT_SESSIONS : node.unexplained.breaks.length > 0 ? EVIDENCE_SESSIONS : 0;
   return Math.min(reach + count, search.outside.days.length - 1);
 }
 
 /** Returns the changes that explain a session, the best first. */
-function listFits(node: Node, search: Search): Tried[] {
+function listFits(node: DifferenceNode, search: Search): Tried[] {
   const { outside } = search;
   const { agreement } = node;
   const day = outside.days[agreement.reach]!;
@@ -482,7 +484,7 @@ const UNLIKELY_MAX = 160;
  * and those without an estimate, then the others, the best fit first. Excludes those that cannot act on the session.
  */
 function orderCandidates(
-  node: Node,
+  node: DifferenceNode,
   candidates: readonly Candidate[],
   search: Search,
 ): { readonly likely: Candidate[]; readonly others: Candidate[] } {
@@ -498,7 +500,7 @@ function orderCandidates(
 }
 
 /** Returns the difference of a state on its first session and the following ones. */
-function seek(node: Node, { outside }: Search): Sought {
+function seek(node: DifferenceNode, { outside }: Search): Sought {
   const { reach, low, high } = node.agreement;
   const { sm } = node.own.compositions;
   const value = outside.values[reach]!;
@@ -513,7 +515,7 @@ function seek(node: Node, { outside }: Search): Sought {
   };
 }
 
-function findRuleSession({ own, terms }: Node, day: Day, session: number): number {
+function findRuleSession({ own, terms }: DifferenceNode, day: Day, session: number): number {
   const shift = terms.reading.reduce((sum, { terms: { shifted_sessions: by } }) => sum + Number(by ?? 0), 0);
   return (findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day)) - shift;
 }
@@ -522,7 +524,7 @@ const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
   fits.toSorted((a, b) => b.agreement.reach - a.agreement.reach || rank(a) - rank(b));
 
 /** Order of equally good changes: events, reviews, prices, and conventions of the whole run. */
-const RANKS: Partial<Record<Subject, number>> = { rebalance: 1, shares: 2, constituent: 3, price: 4, rounding: 7 };
+const RANKS: Partial<Record<CauseSubject, number>> = { rebalance: 1, shares: 2, constituent: 3, price: 4, rounding: 7 };
 
 function rank({ candidates }: Fit): number {
   const [{ subject, date, free }] = candidates as [Candidate];
@@ -549,7 +551,7 @@ const CONCLUSIVE_WIDTH = 0.05;
 const EVIDENCE_SESSIONS = 4;
 
 /** Runs a candidate: first up to a few sessions after the difference, then to the end. */
-function tryCandidate(node: Node, candidate: Candidate, search: Search): Tried[] {
+function tryCandidate(node: DifferenceNode, candidate: Candidate, search: Search): Tried[] {
   if (candidate.free === undefined && candidate.longer === undefined) {
     const brief = tryBriefly(node, [candidate], search);
     return brief === null ? [] : [brief];
@@ -570,17 +572,17 @@ function tryCandidate(node: Node, candidate: Candidate, search: Search): Tried[]
   return results.toReversed();
 }
 
-function tryEdits(node: Node, candidate: Candidate, search: Search): Tried | null {
+function tryEdits(node: DifferenceNode, candidate: Candidate, search: Search): Tried | null {
   return tryAll(node, [candidate], search);
 }
 
-function tryAll(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
+function tryAll(node: DifferenceNode, candidates: readonly Candidate[], search: Search): Tried | null {
   const tried = tryBriefly(node, candidates, search);
   return tried !== null && agreesAhead(node, tried, search) ? complete(node, tried, search) : tried;
 }
 
 /** Runs changes up to a few sessions after the difference. */
-function tryBriefly(node: Node, candidates: readonly Candidate[], search: Search): Tried | null {
+function tryBriefly(node: DifferenceNode, candidates: readonly Candidate[], search: Search): Tried | null {
   const { outside } = search;
   const { reach } = node.agreement;
   const day = outside.days[reach]!;
@@ -597,7 +599,7 @@ function tryBriefly(node: Node, candidates: readonly Candidate[], search: Search
 }
 
 /** Computes the whole run of changes that agree on the session of the difference. Returns null if it is refused. */
-function complete(node: Node, { brief, ...tried }: Tried, { outside }: Search): Tried | null {
+function complete(node: DifferenceNode, { brief, ...tried }: Tried, { outside }: Search): Tried | null {
   if (brief === undefined) return tried;
   const own = attempt(() => evaluateWhole(node.own, tried.candidates, findSession(node, outside)));
   return own === null
@@ -606,17 +608,17 @@ function complete(node: Node, { brief, ...tried }: Tried, { outside }: Search): 
 }
 
 /** Returns the session of the first difference of a state. */
-const findSession = ({ own, agreement: { reach } }: Node, { days }: OutsideLevels): number =>
+const findSession = ({ own, agreement: { reach } }: DifferenceNode, { days }: OutsideLevels): number =>
   own.compositions.sm.sessionAt(days[reach]!);
 
 /** Returns true if a change agrees on the sessions after the difference that are computed first. */
-const agreesAhead = (node: Node, { agreement }: Tried, { outside }: Search): boolean =>
+const agreesAhead = (node: DifferenceNode, { agreement }: Tried, { outside }: Search): boolean =>
   agreement.reach > Math.min(node.agreement.reach + AHEAD, outside.days.length - 1);
 
 /**
  * Computes whole runs of the changes that agree ahead. If there are any, the others that last agree no longer than before.
  */
-function settle(node: Node, tried: readonly Tried[], search: Search): Tried[] {
+function settle(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
   const isAgreed = tried.some((one) => agreesAhead(node, one, search));
   return tried.flatMap((one) => {
     const [{ free, longer }] = one.candidates as [Candidate];
@@ -637,7 +639,7 @@ const EARLY_SESSIONS = [45, 130] as const;
 const EARLY_FACTOR = 6;
 
 /** Returns true if a convention changes levels that agree. Checks few sessions first, because they cost little. */
-function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: Search): boolean {
+function isRefutedEarly(node: DifferenceNode, [candidate]: readonly Candidate[], search: Search): boolean {
   const { outside, refuted } = search;
   const { reach } = node.agreement;
   const { date, free, edits, words, value } = candidate!;
@@ -662,10 +664,10 @@ function isRefutedEarly(node: Node, [candidate]: readonly Candidate[], search: S
 }
 
 /** Subjects of conventions that act on every dividend or rate: without an effect at first they have none later. */
-const CONTINUOUS: ReadonlySet<Subject> = new Set(['variant', 'reinvestment', 'tax', 'currency']);
+const CONTINUOUS: ReadonlySet<CauseSubject> = new Set(['variant', 'reinvestment', 'tax', 'currency']);
 
 /** Returns true if a security of the index has paid a dividend up to a day. */
-function hasPaid({ own: { rule } }: Node, until: Day): boolean {
+function hasPaid({ own: { rule } }: DifferenceNode, until: Day): boolean {
   const { sm, first, list } = rule;
   const held = new Set(list[0]?.columns);
   return sm.actions.all
@@ -677,7 +679,7 @@ function hasPaid({ own: { rule } }: Node, until: Day): boolean {
 const NEAR_ROUNDING = 2;
 
 /** Returns true unless a convention of reviews, or of rounding, cannot act on the session of the difference. */
-function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Search): boolean {
+function isActiveOn(node: DifferenceNode, { subject, edits, value }: Candidate, search: Search): boolean {
   const session = findSession(node, search.outside);
   if (!edits.every(({ kind }) => kind === 'document')) return true;
   const runFrom = (from: number): OwnLevels | null =>
@@ -701,7 +703,7 @@ function isActiveOn(node: Node, { subject, edits, value }: Candidate, search: Se
 
 /** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */
 function evaluatePart(
-  node: Node,
+  node: DifferenceNode,
   edits: readonly Edit[],
   { outside, candidates }: Pick<Search, 'outside'> & { readonly candidates: readonly Candidate[] },
 ): OwnLevels {
@@ -718,7 +720,7 @@ function evaluatePart(
 }
 
 /** Compares levels of a part of the sessions: those before it are those of the state itself. */
-function comparePart(node: Node, part: OwnLevels, { outside }: Pick<Search, 'outside'>): Agreement {
+function comparePart(node: DifferenceNode, part: OwnLevels, { outside }: Pick<Search, 'outside'>): Agreement {
   const first = node.own.days.indexOf(part.days[0]!);
   if (first <= 0) return compareLevels(part, outside, node.unexplained);
   const levels = new Float64Array(first + part.levels.length);
@@ -731,7 +733,7 @@ function comparePart(node: Node, part: OwnLevels, { outside }: Pick<Search, 'out
 const GRADUAL_SESSIONS = [0, 5, 20, 60, 250];
 
 /** Finds the number of a candidate with which the outside level agrees, as a number with few decimals. */
-function solveFree(node: Node, candidate: Candidate, search: Search): Tried | null {
+function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): Tried | null {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
   const { guess, create, decimals, accepts, isGradual } = candidate.free!;
@@ -802,7 +804,7 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
 const REVIEW_ERROR = 0.2;
 
 /** Returns pairs of changes of one session that explain it together. */
-function listPairs(node: Node, tried: readonly Tried[], search: Search): Tried[] {
+function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
   const days = listAhead(node, search);
@@ -847,7 +849,7 @@ interface PairOfChanges {
 }
 
 /** Returns the day of the difference and the days after it that are computed first. */
-const listAhead = ({ agreement: { reach } }: Node, { outside }: Pick<Search, 'outside'>): Day[] => [
+const listAhead = ({ agreement: { reach } }: DifferenceNode, { outside }: Pick<Search, 'outside'>): Day[] => [
   ...outside.days.subarray(reach, reach + AHEAD + 1),
 ];
 

@@ -108,7 +108,7 @@ function spreadEvenly(length: number, most: number): number[] {
 }
 
 /** Run of a variant, without its levels. */
-export interface RunSummary {
+export interface VariantSummary {
   readonly metrics: BacktestMetrics;
   readonly totalCosts: number;
   /** First and last day of the run. */
@@ -123,14 +123,14 @@ export interface SweepRow {
   readonly rank: number | null;
   /** Index of the variant. */
   readonly variant: number;
-  readonly run: RunSummary | null;
+  readonly run: VariantSummary | null;
   readonly error: ErrorDetail | null;
   /** Probability that the true Sharpe ratio exceeds the expected maximum of all trials without skill. */
   readonly deflatedSharpe: number | null;
 }
 
 /** Effect of choosing the best of several variants on its Sharpe ratio. Ratios are per session, not annualised. */
-export interface Selection {
+export interface SelectionBias {
   /** Number of distinct variants that ran. Variants with equal levels count as a single trial. */
   readonly trials: number;
   readonly sharpeVariance: number;
@@ -144,7 +144,7 @@ export interface SweepTable {
   /** Rows by rank, followed by refused variants. */
   readonly rows: readonly SweepRow[];
   /** Effect of the choice; null if no variant ran. */
-  readonly selection: Selection | null;
+  readonly selection: SelectionBias | null;
   /** Overfitting of the choice. Null with fewer than two trials, or with too few common dates. */
   readonly overfitting: Overfitting | null;
   /** Value of the choice out of sample, with trials given by variant. Null unless requested. */
@@ -184,7 +184,7 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
   const variance = computeCovariance(sharpes, sharpes);
   const threshold = computeExpectedMaximumSharpe({ trials: trials.length, variance });
   const sign = findPreference(rankBy);
-  const getValue = ({ metrics }: RunSummary): number => sign * (metrics[rankBy] ?? 0);
+  const getValue = ({ metrics }: VariantSummary): number => sign * (metrics[rankBy] ?? 0);
   const sortedRuns = ran.toSorted((a, b) => getValue(b.run) - getValue(a.run) || a.variant - b.variant);
   const rows: SweepRow[] = sortedRuns.map(({ variant, run, sample }, i) => ({
     rank: i + 1,
@@ -217,7 +217,7 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
 
 interface RankedRun {
   readonly variant: number;
-  readonly run: RunSummary;
+  readonly run: VariantSummary;
   readonly sample: SharpeSample;
 }
 

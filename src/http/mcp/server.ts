@@ -15,8 +15,8 @@ import { knowsPrefixes } from '../pipeline.js';
 import { createSourceRequest } from '../sources.js';
 import { listShortTools, refuseOperation, type TaskContext } from './tasks.js';
 import {
-  type Arguments,
-  createError,
+  type ToolArguments,
+  createToolError,
   createRunningCalls,
   createToolRequest,
   createWaitTool,
@@ -307,7 +307,7 @@ function createToolMethods(catalogue: McpCatalogue, client: McpClient): Readonly
     if (tool === undefined) throw refuseOperation(name, [WAIT_TOOL, ...callableNames]);
     return tool;
   };
-  const callOperation = async (name: string, argumentValues: Arguments): Promise<ToolResult> =>
+  const callOperation = async (name: string, argumentValues: ToolArguments): Promise<ToolResult> =>
     name === WAIT_TOOL
       ? callTool(undefined, argumentValues, client)
       : callTool(await findTool(name), argumentValues, client);
@@ -389,7 +389,7 @@ function canCallTool(name: string, route: Route, { isReadOnly }: McpCatalogue, {
 }
 
 /** @param tool undefined for the tool that waits for a job */
-async function callTool(tool: Tool | undefined, argumentValues: Arguments, client: McpClient): Promise<ToolResult> {
+async function callTool(tool: Tool | undefined, argumentValues: ToolArguments, client: McpClient): Promise<ToolResult> {
   const { headers, signal, ask, report } = client;
   if (tool === undefined) {
     const askPath = (method: string, path: string) =>
@@ -405,7 +405,7 @@ async function convertRefusal(call: () => Promise<ToolResult>): Promise<ToolResu
   try {
     return await call();
   } catch (failure) {
-    if (failure instanceof Refusal) return createError(failure.toDetail());
+    if (failure instanceof Refusal) return createToolError(failure.toDetail());
     throw failure;
   }
 }

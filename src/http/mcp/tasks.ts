@@ -4,7 +4,7 @@ import { type ListedTool, WAIT_TOOL } from '#contract/tools.js';
 import type { Finding } from '#domain/base/findings.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay, parseDay } from '#domain/base/time.js';
-import type { Arguments, ToolResult } from './tools.js';
+import type { ToolArguments, ToolResult } from './tools.js';
 
 /** Tool of the short list. Its annotations are only those that differ from the defaults of the protocol. */
 type ShortTool = Pick<ListedTool, 'name' | 'description' | 'inputSchema'> & {
@@ -14,9 +14,9 @@ type ShortTool = Pick<ListedTool, 'name' | 'description' | 'inputSchema'> & {
 /** Calls operations for a tool. */
 export interface TaskContext {
   /** Calls an operation by its name. A job that it starts is awaited. @throws Refusal */
-  call(name: string, argumentValues: Arguments): Promise<ToolResult>;
+  call(name: string, argumentValues: ToolArguments): Promise<ToolResult>;
   /** Calls an operation by its name without waiting. @throws Refusal */
-  callOperation(name: string, argumentValues: Arguments): Promise<ToolResult>;
+  callOperation(name: string, argumentValues: ToolArguments): Promise<ToolResult>;
   describe(name: string): Promise<ListedTool & { readonly scope: string }>;
   /** Operations that the client may call. */
   readonly operations: readonly (readonly [name: string, route: Route])[];
@@ -26,7 +26,7 @@ interface ShortEntry {
   readonly tool: ShortTool;
   /** Names of operations that the tool calls. The client must have their permissions. */
   readonly operations: readonly string[];
-  run(argumentValues: Arguments, context: TaskContext): Promise<ToolResult>;
+  run(argumentValues: ToolArguments, context: TaskContext): Promise<ToolResult>;
 }
 
 /** Maximum length of a query. Each of its words is compared with each word of all operations. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
-import { jobIdSchema, type JobStatus } from '#contract/jobs.js';
+import { jobIdSchema, type JobStatusPayload } from '#contract/jobs.js';
 import { JSON_TYPE, listMediaTypes, type Route } from '#contract/route.js';
 import { type ListedTool, type ToolDescription, type ToolParameter, WAIT_TOOL } from '#contract/tools.js';
 import { type Finding, keepSmallValue } from '#domain/base/findings.js';
@@ -9,7 +9,7 @@ import { type ErrorDetail, ERRORS, Refusal, refuseWithFindings } from '#domain/b
 import { checkShape, defineObject } from '#domain/base/schema.js';
 import { SOURCE_SCHEME } from '#domain/outputs/receipts.js';
 import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.js';
-import { parseSource, readSource } from '../sources.js';
+import { parseSource, readSourceHeader } from '../sources.js';
 
 /** Converts an address of the service, or its path, to the URI of a resource. */
 export const toResourceUri = (url: string): string => url.replace(/^(?:\w+:\/\/[^/]+)?/, SOURCE_SCHEME);
@@ -211,7 +211,7 @@ export async function toToolResult(
   bytesMax: number = LIMITS.MAX_TOOL_ANSWER_BYTES,
 ): Promise<ToolResult> {
   const type = getType(answer);
-  const source = readSource(answer);
+  const source = readSourceHeader(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
   if (!isText) return addSource(source, createLinkResult(answer, type, address));
   const bytes = await readWithin(answer, PARSED_BYTES_MAX);
@@ -272,7 +272,7 @@ function createLinkResult(answer: ResponseParts, type: string, address: Address)
   return {
     content: [
       { type: 'text', text },
-      ...createLinks(type, { method: address.method, url: address.url, source: readSource(answer) }),
+      ...createLinks(type, { method: address.method, url: address.url, source: readSourceHeader(answer) }),
     ],
   };
 }
@@ -281,15 +281,15 @@ function createLinkResult(answer: ResponseParts, type: string, address: Address)
 function createErrorResult(answer: ResponseParts, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
   const retryAfter = answer.headers.get('Retry-After');
-  return createError(error, retryAfter === null ? {} : { retry_after_seconds: Number(retryAfter) });
+  return createToolError(error, retryAfter === null ? {} : { retry_after_seconds: Number(retryAfter) });
 }
 
-export function createError(error: ErrorDetail, extraDetail: Readonly<Record<string, unknown>> = {}): ToolResult {
+export function createToolError(error: ErrorDetail, extraDetail: Readonly<Record<string, unknown>> = {}): ToolResult {
   const detail = { error, hint: ERRORS[error.code].help, ...extraDetail };
   return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
 }
 
-export type Arguments = Readonly<Record<string, unknown>>;
+export type ToolArguments = Readonly<Record<string, unknown>>;
 
 /** Parts of the client's request that the request of a tool also uses. */
 export interface OuterRequest {
@@ -319,7 +319,7 @@ export interface Tool extends ToolDescription {
  * Builds the HTTP request of a tool call. The route validates the values.
  * @throws Refusal VALIDATION_FAILED for unknown arguments, and for values that a request cannot contain
  */
-export function createToolRequest(tool: Tool, argumentValues: Arguments, outer: OuterRequest): Request {
+export function createToolRequest(tool: Tool, argumentValues: ToolArguments, outer: OuterRequest): Request {
   const { route, parameters, hasBody } = tool;
   const argumentNames = [...parameters.map(({ argument }) => argument), ...(hasBody ? ['body'] : [])];
   const parts: RequestParts = {
@@ -386,7 +386,7 @@ function chooseMediaType(route: Tool['route']): string {
 /** Encodes text on one line as a header value whose bytes are UTF-8. */
 const encodeHeader = (text: string): string => Buffer.from(text.replaceAll(/[\r\n\0]/g, ' ')).toString('latin1');
 
-function findUnknownArguments(argumentNames: readonly string[], argumentValues: Arguments): Finding[] {
+function findUnknownArguments(argumentNames: readonly string[], argumentValues: ToolArguments): Finding[] {
   return Object.keys(argumentValues)
     .filter((name) => !argumentNames.includes(name))
     .map((name) => {
@@ -434,7 +434,10 @@ export interface WaitContext {
 }
 
 /** Waits for a job. @throws Refusal VALIDATION_FAILED */
-export async function waitForJob(argumentValues: Arguments, { ask, signal, report }: WaitContext): Promise<ToolResult> {
+export async function waitForJob(
+  argumentValues: ToolArguments,
+  { ask, signal, report }: WaitContext,
+): Promise<ToolResult> {
   const parsedArguments = checkShape(WaitArguments, argumentValues);
   if (parsedArguments.value === undefined) throw refuseWithFindings('arguments', parsedArguments.findings);
   const { job_id: jobId, seconds } = parsedArguments.value;
@@ -465,6 +468,6 @@ export async function waitForJob(argumentValues: Arguments, { ask, signal, repor
  * Parses the status in a short response. Returns undefined for an error, and for a long response: it contains a result,
  * so its job has ended.
  */
-async function readStatus({ status, body }: ResponseParts): Promise<JobStatus | undefined> {
-  return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;
+async function readStatus({ status, body }: ResponseParts): Promise<JobStatusPayload | undefined> {
+  return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatusPayload) : undefined;
 }

@@ -1,6 +1,6 @@
 import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { IsAddressOf, Keys } from '#services/keys/keys.js';
+import type { IsAddressOf, AccessKeys } from '#services/keys/keys.js';
 import { resolveClientAddress } from '../client-addresses.js';
 import { ANONYMOUS, type Principal, type RequestContext } from '../handler.js';
 import type { KeyRates } from './rates.js';
@@ -8,16 +8,16 @@ import { isRepeated, readCookie, type Sessions, toPrincipal } from '../oidc/sign
 import { isToken, type Tokens } from '../oidc/tokens.js';
 
 /** Parts of a request that identify its sender. */
-export interface Sender {
+export interface RequestSender {
   readonly request: Pick<Request, 'method' | 'headers' | 'url'>;
   address(): string | undefined;
 }
 
 /** Authenticates the sender of a request. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
-export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
+export type Authenticate = (sender: RequestSender) => Principal | Promise<Principal>;
 
 /** Returns what identifies the sender of a request. Behind trusted proxies, its address is in a header. */
-export const getSender = (c: RequestContext, isTrustedProxy: IsAddressOf): Sender => ({
+export const getSender = (c: RequestContext, isTrustedProxy: IsAddressOf): RequestSender => ({
   request: c.req.raw,
   address: () => resolveClientAddress(c.env.address?.(), c.req.header('x-forwarded-for') ?? null, isTrustedProxy),
 });
@@ -74,7 +74,7 @@ export interface KeylessAuthentication {
  * @param scheme scheme of the service, which is part of the origin of its pages
  */
 export function createAuthenticate(
-  keys: Pick<Keys, 'verify' | 'areConfigured'>,
+  keys: Pick<AccessKeys, 'verify' | 'areConfigured'>,
   signedIn?: KeylessAuthentication,
   scheme: 'http' | 'https' = 'http',
 ): Authenticate {

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { createMiddleware } from 'hono/factory';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { type Coding, JSON_TYPE, selectCoding } from '../answers.js';
+import { type Coding, JSON_CONTENT_TYPE, selectCoding } from '../answers.js';
 import type { Env } from '../handler.js';
 import { formatTraceResponse } from './tracing.js';
 
@@ -70,7 +70,7 @@ export const compressResponses = createMiddleware<Env>(async (c, next) => {
   if (coding === null || c.res.status !== 200 || c.env.isStreamed === true || c.req.method === 'HEAD') return;
   const { headers } = c.res;
   const isLong = Number(headers.get('Content-Length')) >= COMPRESSED_MIN_BYTES;
-  if (!isLong || headers.get('Content-Type') !== JSON_TYPE || headers.has('Content-Encoding')) return;
+  if (!isLong || headers.get('Content-Type') !== JSON_CONTENT_TYPE || headers.has('Content-Encoding')) return;
   const bytes = await compress(new Uint8Array(await c.res.arrayBuffer()), coding);
   const compressedHeaders = new Headers(headers);
   compressedHeaders.set('Vary', 'Accept-Encoding');

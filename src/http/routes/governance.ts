@@ -3,7 +3,7 @@ import type { closureRoutes } from '#contract/calendars.js';
 import type { auditRoutes, GovernanceOverview, governanceRoutes } from '#contract/governance.js';
 import type { publicationRoutes } from '#contract/publication.js';
 import { BUNDLE_MEDIA, LOG_MEDIA } from '#contract/route.js';
-import { createFileName } from '#domain/calendars/exchange-calendars.js';
+import { createCalendarFileName } from '#domain/calendars/exchange-calendars.js';
 import type { ApprovalAction } from '#domain/definition/approvals.js';
 import type { Audit, AuditReading } from '#services/governance/audit.js';
 import type { Closures } from '#services/governance/closures.js';
@@ -126,7 +126,11 @@ export function createClosureHandlers(closures: Closures, removals: Removals): O
       };
     },
     deleteClosures: (request) =>
-      removals.run(request, { kind: 'closures', id: createFileName(request.params.calendar_code) }, closures.remove),
+      removals.run(
+        request,
+        { kind: 'closures', id: createCalendarFileName(request.params.calendar_code) },
+        closures.remove,
+      ),
   };
 }
 

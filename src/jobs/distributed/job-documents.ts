@@ -2,10 +2,10 @@ import { Refusal } from '#domain/base/refusals.js';
 import { NO_REQUEST } from '#domain/definition/versions.js';
 import { JOB_KIND_CATALOGUE, type RetryPolicies } from '#domain/outputs/jobs.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentTransaction, findCause, readStored } from '#store/port.js';
+import { type DocumentTransaction, findCause, readStoredBody } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow, JobTransaction } from '#store/postgres/transaction.js';
-import { type Admission, createIdentity, type Waiting } from '../port/admission.js';
+import { type Admission, createJobIdentity, type Waiting } from '../port/admission.js';
 import { assertCallbackLimit, createCallback, putDeliveries, renewRecord, requireInput } from '../port/callbacks.js';
 import {
   advance,
@@ -127,7 +127,7 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
   /** @param delayMs delay before the job may start */
   async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);
-    tx.putJob({ ...createRow(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
+    tx.putJob({ ...createJobRow(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
   }
 
   const findPosition = async (job: { readonly jobId: string; readonly owner: string }): Promise<SubmissionPosition> =>
@@ -175,7 +175,7 @@ export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocum
         admit(place);
         if (previousRecord !== undefined) listResults(previousRecord).forEach(tx.drop);
         const callbacks = url === null ? [] : [createCallback(url)];
-        const identity = createIdentity(job, { created_at: at, sequence: place.sequence });
+        const identity = createJobIdentity(job, { created_at: at, sequence: place.sequence });
         const record = { ...identity, ...createLife(message), request, callbacks };
         await write(tx, record);
         await tx.put('job-input', jobId, { payload });
@@ -265,7 +265,7 @@ async function deleteJobIn(tx: JobTransaction, id: string, sequence: number): Pr
 }
 
 /** Builds the row of a job. @param lease lease of a running attempt */
-export function createRow(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
+export function createJobRow(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes, priority } = record;
   const lane = formatLane(JOB_KIND_CATALOGUE[kind].lane, priority);
   const leaseColumns = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
@@ -274,7 +274,7 @@ export function createRow(record: JobRecord, lease?: { readonly node: string; re
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
 export function parseRecord(stored: DocumentBodyRow): JobRecord | undefined {
-  return readStored(stored, readJobRecord);
+  return readStoredBody(stored, readJobRecord);
 }
 
 /** Parses a stored job. @throws Refusal DOCUMENT_UNREADABLE */

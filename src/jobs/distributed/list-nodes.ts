@@ -1,4 +1,4 @@
-import { findState, openDatabase } from '#store/postgres/database.js';
+import { findSqlState, openDatabase } from '#store/postgres/database.js';
 import { assertGranted, assertMigrated, INSUFFICIENT_PRIVILEGE, SCHEMA } from '#store/postgres/migrate.js';
 import { type DatabaseTarget, runWithClient } from '#store/postgres/open-documents.js';
 import { createNodeRows, type NodeEntry } from './nodes.js';
@@ -10,7 +10,7 @@ export async function listNodes({ url, schema = SCHEMA }: DatabaseTarget): Promi
   try {
     return await createNodeRows(database, `"${schema}"`).list();
   } catch (thrown) {
-    if (findState(thrown) === INSUFFICIENT_PRIVILEGE)
+    if (findSqlState(thrown) === INSUFFICIENT_PRIVILEGE)
       await runWithClient(url, (client) => assertGranted(client, schema));
     throw thrown;
   } finally {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { Database } from '#store/postgres/database.js';
@@ -22,7 +22,7 @@ import type {
   JobQueue,
   Lease,
   NewJob,
-  Node,
+  QueueNode,
   QueueLimits,
   StoredInput,
 } from '../port/queue.js';
@@ -269,7 +269,7 @@ function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAtte
         return true;
       } catch (thrown) {
         // Retries the end of the attempt. An attempt ends only once, however often and late the end is retried.
-        if (!isUnavailable(thrown) || isClosed() || thrown === cause) throw thrown;
+        if (!isStoreUnavailable(thrown) || isClosed() || thrown === cause) throw thrown;
         cause = thrown;
       }
       await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
@@ -395,7 +395,7 @@ function takeGroup(waiting: WaitingJob[]): readonly WaitingJob[] {
   return waiting.splice(0, ids.size);
 }
 
-export interface AcceptanceDependencies {
+export interface SharedAcceptance {
   readonly jobs: JobDocuments;
   readonly rows: JobRows;
   readonly presence: Pick<Presence, 'jobBytesMax'>;
@@ -411,7 +411,7 @@ export interface AcceptanceDependencies {
 const DELETED_JOBS_MAX = 400;
 
 /** @returns functions that queue new jobs and retry failed ones */
-function createAcceptance(dependencies: AcceptanceDependencies) {
+function createAcceptance(dependencies: SharedAcceptance) {
   const { jobs, rows, presence, clock, limits, log, find, isDraining, onChange } = dependencies;
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
   const formatNow = (): string => formatTimestamp(clock.now());
@@ -500,7 +500,7 @@ function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDo
 }
 
 /** Listeners for changes of jobs on any node. */
-export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
+export interface SharedJobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   /** Calls the listeners at once after a change by this process. */
   notify(jobId: string): void;
   close(): void;
@@ -509,7 +509,7 @@ export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
 /** Interval between reads of the rows of watched jobs. One statement reads all rows. */
 const WATCH_MS = 250;
 
-function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {
+function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): SharedJobWatchers {
   const listeners = createJobListeners(poll);
   let knownRevisions: ReadonlyMap<string, number> = new Map();
   let isPolling = false;
@@ -607,7 +607,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   const jobs = createJobDocuments({ documents, rows, getRetryPolicy: limits.getRetryPolicy });
   const reader = createJobReader(rows);
   const watchers = createJobWatchers(rows, clock);
-  let node: Node | undefined;
+  let node: QueueNode | undefined;
   let isDraining = false;
   let isClosed = false;
   const attempts = createQueueAttempts({
@@ -652,7 +652,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     }
   }
 
-  async function join(joining: Node): Promise<number> {
+  async function join(joining: QueueNode): Promise<number> {
     node = joining;
     await presence.announce();
     cancellations?.subscribe((jobId) => {
@@ -678,7 +678,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
         );
         onTakenOver?.();
       },
-      onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be read'),
+      onFailure: (thrown) => isStoreUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be read'),
     });
     return leftRunningJobs.length;
   }

@@ -2,8 +2,8 @@ import { Refusal } from '#domain/base/refusals.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentStore, type DocumentTransaction, findCause, readStored } from '#store/port.js';
-import { type Admission, admit, createIdentity } from '../port/admission.js';
+import { type DocumentStore, type DocumentTransaction, findCause, readStoredBody } from '#store/port.js';
+import { type Admission, admit, createJobIdentity } from '../port/admission.js';
 import {
   assertCallbackLimit,
   createCallback,
@@ -44,7 +44,7 @@ import {
   type Lease,
   type LocatedJob,
   type NewJob,
-  type Node,
+  type QueueNode,
   type QueueLimits,
   type StoredInput,
 } from '../port/queue.js';
@@ -81,7 +81,7 @@ interface FailedJob {
 /** Returns true if the ended job is still stored. Its id may have been submitted again meanwhile. */
 async function isEndedIn(tx: DocumentTransaction, { id, sequence }: RememberedJob): Promise<boolean> {
   const storedJob = await tx.get('job', id);
-  const record = readStored(storedJob, readJobRecord);
+  const record = readStoredBody(storedJob, readJobRecord);
   if (record === undefined) return storedJob !== undefined;
   return record.sequence === sequence && isTerminal(record.status);
 }
@@ -95,7 +95,7 @@ async function deleteJobIn(tx: DocumentTransaction, ended: RememberedJob): Promi
 }
 
 async function deleteResults(tx: DocumentTransaction, jobId: string): Promise<void> {
-  const record = readStored(await tx.get('job', jobId), readJobRecord);
+  const record = readStoredBody(await tx.get('job', jobId), readJobRecord);
   if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
 }
 
@@ -134,7 +134,7 @@ async function readSubmission(store: Pick<DocumentStore, 'get'>, jobId: string):
 /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
 async function readFailedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
   const storedJob = await store.get('job', jobId);
-  const record = readStored(storedJob, readJobRecord);
+  const record = readStoredBody(storedJob, readJobRecord);
   if (record?.status !== 'failed') return undefined;
   return { record, input: requireInput(await store.get('job-input', jobId), jobId) };
 }
@@ -190,7 +190,7 @@ function createTableReader({ store, clock, live, lost }: TableReaderDependencies
     }
     const storedJob = await store.get('job', jobId);
     if (storedJob === undefined) return undefined;
-    const record = readStored(storedJob, readJobRecord);
+    const record = readStoredBody(storedJob, readJobRecord);
     if (record === undefined) throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
     return { status: toStatus(record, record, record), stored: findStoredResult(record), revision };
   }
@@ -293,7 +293,7 @@ function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
-    const identity = createIdentity(job, stampSubmission());
+    const identity = createJobIdentity(job, stampSubmission());
     const life = createLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [createCallback(url)];
@@ -552,7 +552,7 @@ export interface Acceptance extends Pick<JobQueue, 'submit' | 'retry'> {
   requireStatus(jobId: string): Promise<JobStatus>;
 }
 
-export interface AcceptanceDependencies {
+export interface LocalAcceptance {
   readonly table: JobTable;
   readonly submissions: PendingSubmissions;
   readonly lines: Lines;
@@ -562,7 +562,7 @@ export interface AcceptanceDependencies {
 }
 
 /** @returns functions that queue new jobs and retry failed ones */
-function createAcceptance(dependencies: AcceptanceDependencies): Acceptance {
+function createAcceptance(dependencies: LocalAcceptance): Acceptance {
   const { table, submissions, lines, limits, isDraining, onWork } = dependencies;
 
   async function submit(job: NewJob): Promise<JobStatus> {
@@ -710,7 +710,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const lines = createLines();
   const leases = createLeases();
   const table = createJobTable({ store, clock, ...limits, log, findProgress, onChange: follow });
-  let node: Node | undefined;
+  let node: QueueNode | undefined;
   let isDraining = false;
   const delayedJobs = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
   const onWork = (): void => node?.onWork();
@@ -744,7 +744,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     return acceptance.requireStatus(jobId);
   }
 
-  async function join(joining: Node): Promise<number> {
+  async function join(joining: QueueNode): Promise<number> {
     const leftLiveJobs = await table.load();
     node = joining;
     paused?.onResumed(onWork);

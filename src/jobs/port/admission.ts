@@ -46,7 +46,7 @@ export function admit(
 }
 
 /** Creates the constant part of a new job. */
-export function createIdentity(
+export function createJobIdentity(
   { jobId, kind, inputHash, estimatedBytes, origin }: Omit<NewJob, 'request' | 'payload' | 'message'>,
   submitted: Pick<JobIdentity, 'created_at' | 'sequence'>,
 ): JobIdentity {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { BodyReader, DocumentLookup, DocumentTransaction } from '#store/port.js';
+import type { DocumentBodyReader, DocumentLookup, DocumentTransaction } from '#store/port.js';
 import {
   type JobCallback,
   type JobLife,
@@ -79,7 +79,7 @@ export async function putDeliveries(
 }
 
 /** Parses a stored body as a delivery; undefined if it is invalid. */
-export const readDelivery: BodyReader<Delivery> = (body, id) => {
+export const readDelivery: DocumentBodyReader<Delivery> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
   const delivery: Partial<Record<keyof Delivery, unknown>> = body; // the members are checked next
   const isDelivery =

@@ -4,7 +4,7 @@ import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from '../tasks
 import type { Lane } from './compute-pool.js';
 import type { JobResult, JobStatus } from './life-cycle.js';
 import type { Parts } from './parts.js';
-import type { JobQueue, JobReader, Origin, WrittenParts } from './queue.js';
+import type { JobQueue, JobReader, JobOrigin, WrittenParts } from './queue.js';
 
 /**
  * Definition of one kind of job: everything that the engine needs to run it, before and after a restart. Services
@@ -121,7 +121,7 @@ export interface Submission<P> {
   /** First message of the status. */
   readonly message?: string;
   /** Client that submitted the job. Default: the service itself. */
-  readonly origin?: Origin | null;
+  readonly origin?: JobOrigin | null;
 }
 
 /** Life cycle of jobs, as services use it. */

@@ -1,10 +1,10 @@
-import { isUnavailable } from '#domain/base/refusals.js';
+import { isStoreUnavailable } from '#domain/base/refusals.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
 import {
   type AttemptKey,
-  listNames,
+  listOutputNames,
   type OfferedParts,
   type PartOutput,
   type RetainedParts,
@@ -107,7 +107,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
    * Adds outputs of other nodes. This node may have computed some of the parts meanwhile, with bit-identical results.
    */
   function addElsewhere(writtenParts: WrittenParts): void {
-    onTaken(listNames(writtenParts));
+    onTaken(listOutputNames(writtenParts));
     remoteCount += writtenParts.parts.filter((part) => missingParts.has(part)).length;
     add(writtenParts);
     onElsewhere((share * remoteCount) / count);
@@ -119,10 +119,10 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     const refs = earlierParts.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
     const damagedNames = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
     for (const writtenParts of earlierParts) {
-      if (!listNames(writtenParts).some((name) => damagedNames.has(name))) addElsewhere(writtenParts);
+      if (!listOutputNames(writtenParts).some((name) => damagedNames.has(name))) addElsewhere(writtenParts);
     }
     keptCount = outputs.length;
-    onKept(outputs.flatMap(listNames));
+    onKept(outputs.flatMap(listOutputNames));
   }
 
   /** Saves completed outputs at intervals. If a write fails, a later attempt computes these outputs again. */
@@ -131,7 +131,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     if (kept === undefined || pendingSave !== undefined || !isDue || isStopped || signal.aborted) return;
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
-    const names = parts.slice(keptCount).flatMap(listNames);
+    const names = parts.slice(keptCount).flatMap(listOutputNames);
     onKept(names); // Reported before the write: once a document names the artifacts, only the store removes them.
     pendingSave = artifacts
       .settle()
@@ -189,7 +189,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
       try {
         return await question();
       } catch (thrown) {
-        if (!isUnavailable(thrown)) throw thrown;
+        if (!isStoreUnavailable(thrown)) throw thrown;
       }
       await pause(RETRY_DELAY_MS);
     }

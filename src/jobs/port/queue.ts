@@ -52,7 +52,7 @@ export interface WrittenParts extends PartOutput {
   readonly parts: readonly number[];
 }
 
-export const listNames = ({ artifact, files = [] }: PartOutput): string[] =>
+export const listOutputNames = ({ artifact, files = [] }: PartOutput): string[] =>
   [artifact, ...files].map(({ name }) => name);
 
 /**
@@ -74,7 +74,7 @@ export interface OfferedParts {
 }
 
 /** Client and request of submitted work. They connect a job with the log lines of its request. */
-export interface Origin {
+export interface JobOrigin {
   /** Id of the client's key. Owners of jobs take turns in the queue. It is null if the service uses no keys. */
   readonly owner: string | null;
   /** Name of the client's key; null if the service uses no keys. */
@@ -175,7 +175,7 @@ export interface JobQueue extends JobReader {
    * Makes this process a node that runs jobs. Unfinished attempts of a previous process count as lost.
    * @returns the number of those attempts
    */
-  join(node: Node): Promise<number>;
+  join(node: QueueNode): Promise<number>;
   /**
    * Takes the next light or heavy job. The state `running` is on disk before the job is returned.
    * @returns undefined if no job waits, or if the taken job ended before it started
@@ -246,11 +246,11 @@ export interface NewJob {
   /** First message of the status. */
   readonly message: string | undefined;
   /** Client that submitted the job; null for the service itself. */
-  readonly origin: Origin | null;
+  readonly origin: JobOrigin | null;
 }
 
 /** Process that runs jobs. */
-export interface Node {
+export interface QueueNode {
   /** Called when there may be a job to claim. */
   onWork(): void;
   /** Returns the progress of an attempt of this node; undefined without such an attempt. */

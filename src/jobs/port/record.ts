@@ -8,7 +8,7 @@ import {
   type ResultIds,
   type RetryPolicies,
 } from '#domain/outputs/jobs.js';
-import { type BodyReader, type DocumentKind, type DocumentReader, readStored } from '#store/port.js';
+import { type DocumentBodyReader, type DocumentKind, type DocumentReader, readStoredBody } from '#store/port.js';
 import {
   isTerminal,
   JOB_STATES,
@@ -144,7 +144,7 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 }
 
 /** Parses a stored body as a record; undefined if it is invalid. */
-export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
+export const readJobRecord: DocumentBodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
   // Members are checked below. Records of earlier versions have no author, request, callbacks or attempts. They count
   // only crashes.
@@ -208,7 +208,7 @@ function readStoredError({ error, message }: Partial<Record<keyof JobRecord, unk
  */
 export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: string): Promise<boolean> {
   const storedJob = await reader.get('job', jobId);
-  const record = readStored(storedJob, readJobRecord);
+  const record = readStoredBody(storedJob, readJobRecord);
   return record !== undefined && !isTerminal(record.status);
 }
 

@@ -32,7 +32,7 @@ import type {
   StoredMatrix,
   SumRiskModelInput,
   ValidateRiskModelInput,
-  WhatIfQuestion,
+  WhatIfInput,
 } from './indices.js';
 import type {
   ContentChangeInput,
@@ -231,7 +231,7 @@ export interface Tasks {
     output: ResponseBytes;
   };
   /** Compares a changed definition with the stored one: a WhatIfResponse as JSON. Default: on the store's last day. */
-  whatIf: { input: WhatIfQuestion; output: ResponseBytes };
+  whatIf: { input: WhatIfInput; output: ResponseBytes };
   /** Computes the trades that align accounts with an index: a RebalancePack as JSON. */
   rebalancePack: { input: RebalancePackQuestion; output: ResponseBytes };
   /** Renders a report as a PDF. */

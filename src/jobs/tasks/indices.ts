@@ -98,7 +98,7 @@ export interface RebalancePackQuestion extends IndexQuestion {
   readonly format: ExportFormat;
 }
 
-export interface WhatIfQuestion {
+export interface WhatIfInput {
   readonly market: MarketHandle;
   readonly before: Omit<IndexQuestion, 'market'>;
   readonly after: Omit<IndexQuestion, 'market'>;

@@ -359,7 +359,7 @@ export interface BatchPartOutput {
 }
 
 /** Outcomes of some parts of a batch. */
-export interface AccountsFile extends HashedFile {
+export interface AccountsPartFile extends HashedFile {
   readonly parts: readonly number[];
 }
 
@@ -367,7 +367,7 @@ export interface SumBatchInput extends BatchInput {
   readonly batchId: string;
   /** Number of accounts of each part, in order. */
   readonly sizes: readonly number[];
-  readonly files: readonly AccountsFile[];
+  readonly files: readonly AccountsPartFile[];
   readonly engineVersion: string;
   /**
    * Names of the outputs: `view`, `common`, and `accounts0` and so on, one file for each `VOLUME_ACCOUNTS` accounts.

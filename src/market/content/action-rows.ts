@@ -11,7 +11,7 @@ import {
 } from '#domain/market/market-data.js';
 import { raiseToPower } from '#kernels/power.js';
 import { type Cell, explainNotANumber, formatWrittenCell, readNumber, readText } from '../formats/cells.js';
-import { formatCellPath, type Problems, quoteText } from '../tables/problems.js';
+import { formatCellPath, type Problems, quoteValue } from '../tables/problems.js';
 import { nameFileColumns } from '../tables/table-kinds.js';
 import { type CellLocation, type CheckedRows, createNeededReader, readDate, readIdentifier } from './table-rows.js';
 
@@ -99,7 +99,7 @@ function readDefault(
   const message =
     acceptedDefaults === undefined
       ? formatElectionError(type)
-      : `The election_default of a ${type} is ${quoteText(text)}; the accepted set is ${acceptedDefaults.join(', ')}.${suggestName(text, acceptedDefaults)}`;
+      : `The election_default of a ${type} is ${quoteValue(text)}; the accepted set is ${acceptedDefaults.join(', ')}.${suggestName(text, acceptedDefaults)}`;
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),
@@ -296,7 +296,7 @@ function readType(cell: Cell | undefined, path: CellLocation, problems: Problems
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
-    message: `${text === null ? 'null' : quoteText(text)} is not a type of corporate action; the accepted set is ${ACTION_TYPES.join(', ')}.${text === null ? '' : suggestName(text, ACTION_TYPES)}`,
+    message: `${text === null ? 'null' : quoteValue(text)} is not a type of corporate action; the accepted set is ${ACTION_TYPES.join(', ')}.${text === null ? '' : suggestName(text, ACTION_TYPES)}`,
     value: text,
     accepted: ACTION_TYPES,
   });
@@ -362,7 +362,7 @@ function readStatus(cell: Cell | undefined, path: CellLocation, problems: Proble
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),
-    message: `The status is ${quoteText(text)}; the accepted set is ${STATUSES.join(', ')}.${suggestName(text, STATUSES)}`,
+    message: `The status is ${quoteValue(text)}; the accepted set is ${STATUSES.join(', ')}.${suggestName(text, STATUSES)}`,
     value: text,
     accepted: STATUSES,
   });
@@ -445,13 +445,13 @@ export const SINGLE_PRECISION = 1.3e-7;
 const DECIMALS_MAX = 9;
 
 /** Returns the unit of the last decimal of prices. Returns 0 if the prices have full double precision. */
-export function computeUnit(prices: readonly number[]): number {
-  const decimals = countDecimals(prices);
+export function computePriceUnit(prices: readonly number[]): number {
+  const decimals = countCommonDecimals(prices);
   return decimals === undefined ? 0 : raiseToPower(10, -decimals);
 }
 
 /** Returns the number of decimals of prices. Returns undefined if the prices have full double precision. */
-export function countDecimals(prices: readonly number[]): number | undefined {
+export function countCommonDecimals(prices: readonly number[]): number | undefined {
   let decimals = 0;
   for (const price of prices) {
     const text = String(price);

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { ParquetColumn } from '#base/parquet.js';
-import { isUnavailable } from '#domain/base/refusals.js';
+import { isStoreUnavailable } from '#domain/base/refusals.js';
 import type { CorporateAction, ReferenceValue, SeriesTable } from '#domain/market/market-data.js';
-import type { FileDigest } from '../formats/source-file.js';
+import type { SourceDigest } from '../formats/source-file.js';
 import { type RowGroup, writeParquet } from '../formats/write-parquet.js';
 import type { MarketContent } from './market-content.js';
 
@@ -19,9 +19,9 @@ export async function writeMarket(
   folder: string,
   content: MarketContent,
   onProgress: (fraction: number) => void,
-): Promise<FileDigest[]> {
+): Promise<SourceDigest[]> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const files: FileDigest[] = [];
+  const files: SourceDigest[] = [];
   const write = async (label: string, groups: Iterable<RowGroup>) => {
     files.push({ label, ...(await writeParquet(join(folder, `${label}.parquet`), groups)) });
   };
@@ -295,7 +295,7 @@ export function createManagedFolders(root: string): ManagedFolders {
     },
     remove,
     async discardFailed(folder, datasetId, failure) {
-      if (isUnavailable(failure)) return;
+      if (isStoreUnavailable(failure)) return;
       await remove(folder, datasetId).catch(() => false);
     },
     async sweep(named) {

@@ -6,7 +6,7 @@ import { readReference, type ReferenceTable } from '#domain/market/market-data.j
 import { allocatePanels, isPaged } from '#kernels/memory/paged-memory.js';
 import {
   type Cell,
-  createDayReader,
+  createZoneReader,
   explainNotANumber,
   findInstant,
   formatWrittenCell,
@@ -26,9 +26,9 @@ import {
   describeRepeatedKey,
   formatCellPath,
   formatNonPositivePrice,
-  type Problem,
+  type DataProblem,
   type Problems,
-  quoteText,
+  quoteValue,
   replaceSlashes,
   restoreName,
   type ValueConflict,
@@ -236,7 +236,7 @@ function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDays {
 
 const isZone = (zone: string) => isTimeZone(zone) || parseOffsetMinutes(zone) !== undefined;
 
-const createUnknownZone = (zone: string): Problem => ({
+const createUnknownZone = (zone: string): DataProblem => ({
   code: 'NOT_IN_CHOICES',
   path: TIME_ZONE_PATH,
   message: `${JSON.stringify(zone.slice(0, 80))} is neither a time zone, such as Asia/Tokyo, nor the code of a calendar, such as XTKS.`,
@@ -257,7 +257,7 @@ function findExchange(
 /** Returns a function for the day of an instant in the zone of a security. Days are computed once for each zone. */
 function createZoneDays(instants: readonly number[], zones: readonly string[]) {
   const daysByZone = new Map(
-    [...new Set(zones)].map((zone) => [zone, Int32Array.from(instants, createDayReader(zone))]),
+    [...new Set(zones)].map((zone) => [zone, Int32Array.from(instants, createZoneReader(zone))]),
   );
   return (code: number, position: number): Day => daysByZone.get(zones[code]!)![position]!;
 }
@@ -349,14 +349,14 @@ const createSessionWarning = (
   conflict: SessionConflict,
   { zone, identifier }: { readonly zone: string; readonly identifier: string },
   midnightZones: readonly string[],
-): Problem => ({
+): DataProblem => ({
   code: 'NOT_A_SESSION',
   path: TIME_ZONE_PATH,
   message: `${describeClosedDays(conflict, zone, identifier)}, so the time zone is probably wrong.${describeMidnights(midnightZones)}`,
   value: zone,
 });
 
-const createSessionConflict = (conflict: SessionConflict, zone: string, identifier: string): Problem => ({
+const createSessionConflict = (conflict: SessionConflict, zone: string, identifier: string): DataProblem => ({
   code: 'NOT_A_SESSION',
   path: TIME_ZONE_PATH,
   message: `${describeClosedDays(conflict, zone, identifier)}; as days in UTC, every bar is on a session. State the time zone of the days as time_zone of the mapping (--time-zone), UTC for days in UTC.`,
@@ -368,7 +368,7 @@ function createZoneQuestion(
   instants: readonly number[],
   identifier: string,
   calendars: ZoneTerms['calendars'],
-): Problem {
+): DataProblem {
   const first = instants.find(isTimeOfDay)!; // otherwise the instants are days
   const zones = findMidnightZones(instants, calendars);
   const weekendDays = new Set(
@@ -397,7 +397,7 @@ function findMidnightZones(instants: readonly number[], calendars: ZoneTerms['ca
   const zones = new Set((calendars?.list() ?? []).map(({ tz }) => tz).filter((zone) => !isUtc(zone)));
   return [...zones]
     .filter((zone) => {
-      const readDay = createDayReader(zone);
+      const readDay = createZoneReader(zone);
       return tested.every((ms) => toInstant({ day: readDay(ms), time: '00:00', zone }) === ms);
     })
     .toSorted();
@@ -787,10 +787,10 @@ interface CellRow {
   readonly row: number;
 }
 
-const describeNotANumber = (name: string, text: string, { label, row }: CellRow): Problem => ({
+const describeNotANumber = (name: string, text: string, { label, row }: CellRow): DataProblem => ({
   code: 'NOT_A_NUMBER',
   path: formatCellPath(label, row, name),
-  message: `${name} is ${quoteText(text)}, which ${explainNotANumber(text)}.`,
+  message: `${name} is ${quoteValue(text)}, which ${explainNotANumber(text)}.`,
   value: text,
 });
 
@@ -799,7 +799,7 @@ const describeSign = (
   name: string,
   value: number,
   { isPrice, label, row }: CellRow & { readonly isPrice: boolean },
-): Problem => ({
+): DataProblem => ({
   code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
   path: formatCellPath(label, row, name),
   message: isPrice ? formatNonPositivePrice(name, value) : `${name} is ${value}; at least 0 is needed.`,

@@ -28,7 +28,7 @@ import {
   describeRepeatedKey,
   formatCellPath,
   type Problems,
-  quoteText,
+  quoteValue,
   restoreName,
 } from '../tables/problems.js';
 import { DATE_COLUMNS, nameFileColumns, TEXT_COLUMNS } from '../tables/table-kinds.js';
@@ -432,8 +432,8 @@ function readUnit(cell: Cell | undefined, { identifier, path }: UnitCell, proble
   const isExchangeRate = parsePair(identifier ?? '')?.every(isCode) === true;
   if (unit !== undefined && !isExchangeRate) return unit;
   const message = isExchangeRate
-    ? `UNIT of ${identifier} is ${quoteText(text)}; an exchange rate has no unit.`
-    : `UNIT is ${quoteText(text)}; the accepted units are ${RATE_UNITS.join(', ')}.`;
+    ? `UNIT of ${identifier} is ${quoteValue(text)}; an exchange rate has no unit.`
+    : `UNIT is ${quoteValue(text)}; the accepted units are ${RATE_UNITS.join(', ')}.`;
   const accepted = isExchangeRate ? {} : { accepted: [...RATE_UNITS] };
   problems.error({ code: 'NOT_IN_CHOICES', path: path(), message, ...accepted, value: text });
   return null;
@@ -541,7 +541,7 @@ function closeIn(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `${column} is ${quoteText(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
+      message: `${column} is ${quoteValue(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
       value: formatWrittenCell(cell),
     });
   return value === undefined ? undefined : value + 0; // + 0 converts a negative zero to 0
@@ -560,7 +560,7 @@ function findCommonAttribute<T extends string>(
     problems.error({
       code: 'NOT_IN_CHOICES',
       path: path(),
-      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(earlierValue)}. All rows of a series must have the same value.`,
+      message: `${what} is ${quoteValue(come)}; an earlier row has ${quoteValue(earlierValue)}. All rows of a series must have the same value.`,
       accepted: [earlierValue],
       value: come,
     });

@@ -11,7 +11,7 @@ import {
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { ParquetColumn } from '#base/parquet.js';
 import { formatReason, type Problems } from '../tables/problems.js';
-import { assertTimeZone, createDayReader, isUtc } from './cells.js';
+import { assertTimeZone, createZoneReader, isUtc } from './cells.js';
 import { type RowGroup, writeParquet } from './write-parquet.js';
 
 /**
@@ -275,7 +275,7 @@ function createDayColumn(name: string, type: DataType, { parts, rows }: Values):
   const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
   assertTimeZone(zone, name);
   if (DataType.isTimestamp(type) && type.timezone && isUtc(zone)) return createInstantColumn(name, parts, rows);
-  const convertToDay = createDayReader(zone);
+  const convertToDay = createZoneReader(zone);
   const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : convertToDay(ms)));
   return { name, kind: 'day', values };
 }

@@ -144,7 +144,7 @@ export function assertTimeZone(zone: string, column: string): void {
  * Returns a function that converts timestamps in milliseconds since 1970 to local days of a time zone.
  * @throws Error for an unknown time zone
  */
-export function createDayReader(zone: string): (ms: number) => Day {
+export function createZoneReader(zone: string): (ms: number) => Day {
   const minutes = zone === 'UTC' ? 0 : parseOffsetMinutes(zone);
   if (minutes !== undefined) return (ms) => Math.floor((ms + minutes * MINUTE_MS) / DAY_MS);
   const clock = new Intl.DateTimeFormat('en', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric' });

@@ -1,6 +1,6 @@
 import { detectDelimiter, parseCsv } from 'hucre/csv';
 import { refuseWithFindings } from '#domain/base/refusals.js';
-import type { TableRows } from '#domain/personal/account-table.js';
+import type { AccountTableRows } from '#domain/personal/account-table.js';
 
 /** Maximum length of a row with line breaks in quotes. If a row is longer, its closing quote is probably missing. */
 const QUOTED_BYTES_MAX = 1_000_000;
@@ -12,7 +12,7 @@ const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
  * @param lines lines of the text without their line breaks
  * @throws Refusal VALIDATION_FAILED for a quote that is not closed
  */
-export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
+export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<AccountTableRows> {
   const records = readRecords(lines);
   const firstRecord = await records.next();
   const firstLine = firstRecord.done === true ? '' : firstRecord.value.text.replace(/^\uFEFF/, '');

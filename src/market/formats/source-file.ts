@@ -27,7 +27,7 @@ export interface SourceFile {
 }
 
 /** Size and digest of a file that was read. */
-export interface FileDigest {
+export interface SourceDigest {
   readonly label: string;
   readonly bytes: number;
   /** SHA-256 of the bytes, hex. */
@@ -44,7 +44,11 @@ export const allocateDigestMemory = (): Buffer => Buffer.allocUnsafeSlow(CHUNK_B
  * @throws if the file cannot be read
  * @cost 1 ms a MiB
  */
-export async function digestFile(path: string, label: string, memory = allocateDigestMemory()): Promise<FileDigest> {
+export async function digestSource(
+  path: string,
+  label: string,
+  memory = allocateDigestMemory(),
+): Promise<SourceDigest> {
   const hash = createHash('sha256');
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   try {
@@ -61,8 +65,8 @@ export async function digestFile(path: string, label: string, memory = allocateD
 
 export async function digestFiles(
   files: readonly Pick<SourceFile, 'path' | 'label'>[],
-  digests: FileDigest[],
+  digests: SourceDigest[],
 ): Promise<void> {
   const memory = allocateDigestMemory();
-  for (const { path, label } of files) digests.push(await digestFile(path, label, memory));
+  for (const { path, label } of files) digests.push(await digestSource(path, label, memory));
 }

@@ -5,7 +5,7 @@ import {
   encodeChunk,
   type EncodedChunk,
   encodeFooter,
-  MAGIC,
+  PARQUET_MAGIC,
   type ParquetColumn,
   type ThriftStruct,
 } from '#base/parquet.js';
@@ -40,7 +40,7 @@ export async function writeParquet(
     return { pieces: [], bytes, entry };
   }
   try {
-    await write(MAGIC);
+    await write(PARQUET_MAGIC);
     const thriftStructs: ThriftStruct[] = [];
     let columns: readonly ParquetColumn[] = [];
     let rows = 0;

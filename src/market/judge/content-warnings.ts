@@ -12,7 +12,7 @@ import {
 import { JUMP_MAX } from '#domain/market/unexplained-growth.js';
 import { compareActions } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
-import { createProblems, type Problem, type Problems } from '../tables/problems.js';
+import { createProblems, type DataProblem, type Problems } from '../tables/problems.js';
 import {
   type ActionStep,
   ENDING_ACTIONS,
@@ -449,7 +449,7 @@ export function findNewContentWarnings(before: MarketContent, content: MarketCon
 /** Returns every warning about a market. A finding that only counts earlier partial dates is left out. */
 function listContentWarnings(content: MarketContent, terms: WarningTerms): Finding[] {
   const warnings: Finding[] = [];
-  const warning = (problem: Problem): void => {
+  const warning = (problem: DataProblem): void => {
     const { code, path, message, value } = problem;
     if (warnings.length < COMPARED_WARNINGS_MAX)
       warnings.push({

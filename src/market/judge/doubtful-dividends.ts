@@ -1,7 +1,7 @@
 import { findUpperMedian } from '#domain/base/numbers.js';
 import { formatDay } from '#domain/base/time.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { computeUnit } from '../content/action-rows.js';
+import { computePriceUnit } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import {
   type ActionRow,
@@ -327,7 +327,7 @@ function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Paym
         other_date: formatDay(otherPayment.action.exDay),
         other_move: otherPayment.move,
       },
-      repair: { kind: 'remove_action', action: createRow(wrongPayment.action) },
+      repair: { kind: 'remove_action', action: createActionRow(wrongPayment.action) },
     };
   }
 }
@@ -349,7 +349,9 @@ function* findUnadjusted(
     const step = computeFactor(bar) / computeFactor(bar - 1);
     const expectedFactor = 1 / (1 - share);
     if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
-    const unit = computeUnit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => readAdjusted(bar - i)));
+    const unit = computePriceUnit(
+      Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => readAdjusted(bar - i)),
+    );
     const rounding = unit / 2 / readAdjusted(bar) + unit / 2 / readAdjusted(bar - 1);
     if (Math.abs(step - expectedFactor) < 0.5 * share + rounding) continue;
     // The dividend may be wrong instead: its amount has to fit the price better than the amount in the adjusted prices.
@@ -390,8 +392,8 @@ function createSizeWarning(
   const repair: Repair | null = !isFit
     ? null
     : proposed === null
-      ? { kind: 'remove_action', action: createRow(action) }
-      : { kind: 'replace_action', action: createRow(action), value: proposed };
+      ? { kind: 'remove_action', action: createActionRow(action) }
+      : { kind: 'replace_action', action: createActionRow(action), value: proposed };
   return {
     ...createWarningFields(payment, 'dividend_size'),
     confidence,
@@ -409,7 +411,7 @@ function createWarningFields(
   return { id: `${kind} ${action.identifier} ${date} ${action.value}`, kind, identifier: action.identifier, date };
 }
 
-export function createRow({ identifier, type, value, exDay }: CorporateAction): ActionRow {
+export function createActionRow({ identifier, type, value, exDay }: CorporateAction): ActionRow {
   return { identifier, type, value, ex_date: formatDay(exDay) };
 }
 

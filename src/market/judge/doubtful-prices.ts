@@ -3,7 +3,7 @@ import { formatDay } from '#domain/base/time.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { describeJump } from '#domain/market/unexplained-growth.js';
 import type { MarketContent } from '../content/market-content.js';
-import { createRow, MISTAKEN_FACTORS, scaleAmount } from './doubtful-dividends.js';
+import { createActionRow, MISTAKEN_FACTORS, scaleAmount } from './doubtful-dividends.js';
 import type { ActionStep } from './market-warnings.js';
 import {
   type AuditPanels,
@@ -388,7 +388,7 @@ function createSplitWarning(
         ? createActionRepair(history, b, ratio)
         : {
             kind: 'replace_action',
-            action: createRow(misdatedAction.action),
+            action: createActionRow(misdatedAction.action),
             value: misdatedAction.action.value,
             ex_date: date,
           },
@@ -411,8 +411,8 @@ function createActionRepair(history: SecurityHistory, b: number, ratio: number):
     };
   const value = Number((recordedAction.value * ratio).toPrecision(12));
   return value === 1
-    ? { kind: 'remove_action', action: createRow(recordedAction) }
-    : { kind: 'replace_action', action: createRow(recordedAction), value };
+    ? { kind: 'remove_action', action: createActionRow(recordedAction) }
+    : { kind: 'replace_action', action: createActionRow(recordedAction), value };
 }
 
 /**

@@ -4,7 +4,7 @@ import { type Day, formatDay } from '#domain/base/time.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import {
   compareActions,
-  computeUnit,
+  computePriceUnit,
   SINGLE_PRECISION,
   SPLIT_RATIO_MIN,
   SPLIT_RATIOS,
@@ -251,7 +251,7 @@ interface Values {
 
 /** Returns the split ratios consistent with the closes up to a position, simplest first. */
 function listRatios({ stored, fresh }: Values, last: number): number[] {
-  const units = { held: computeUnit(listPrices(stored)), fresh: computeUnit(listPrices(fresh)) };
+  const units = { held: computePriceUnit(listPrices(stored)), fresh: computePriceUnit(listPrices(fresh)) };
   let [low, high] = [0, Number.POSITIVE_INFINITY];
   for (let t = 0; t <= last; t++) {
     const [before, after] = [stored[t]!, fresh[t]!];
@@ -289,7 +289,7 @@ function isScaled(
   { stored, fresh }: Values,
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
-  const findUnit = isVolume ? findVolumeUnit : computeUnit;
+  const findUnit = isVolume ? findVolumeUnit : computePriceUnit;
   const units = { held: findUnit(listPrices(stored)), fresh: findUnit(listPrices(fresh)) };
   for (let t = 0; t <= last; t++) {
     const [expected, value] = [stored[t]! * factor, fresh[t]!];
@@ -303,7 +303,7 @@ function isScaled(
 }
 
 function findVolumeUnit(volumes: readonly number[]): number {
-  let unit = computeUnit(volumes);
+  let unit = computePriceUnit(volumes);
   while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
   return unit;
 }
@@ -339,7 +339,7 @@ function areRestated(
   const [before, after] = [filterHistory(storedActions), filterHistory(fresh)];
   const sumCash = (actions: readonly CorporateAction[]) =>
     actions.flatMap(({ type, value }) => (ACTION_KINDS[type] === 'cash' ? [value] : []));
-  const units = { held: computeUnit(sumCash(before)), fresh: computeUnit(sumCash(after)) };
+  const units = { held: computePriceUnit(sumCash(before)), fresh: computePriceUnit(sumCash(after)) };
   const isSameAction = (was: CorporateAction, is: CorporateAction): boolean => {
     const factor = was.exDay <= lastDivided ? 1 / ratio : 1;
     const slack = factor * computeSlack(was.value, units.held) + computeSlack(is.value, units.fresh) + errorOf(is);

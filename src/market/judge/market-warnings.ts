@@ -17,7 +17,7 @@ import {
   type UnexplainedGrowth,
 } from '#domain/market/unexplained-growth.js';
 import type { MarketContent } from '../content/market-content.js';
-import type { Problem, Problems } from '../tables/problems.js';
+import type { DataProblem, Problems } from '../tables/problems.js';
 
 /** Maximum number of sessions after an ex-date on which the price of another security is searched. */
 const SEARCHED_SESSIONS = 10;
@@ -408,7 +408,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
 }
 
 /** Describes a move of a close that its actions do not explain. */
-function createUnexplainedJump(content: MarketContent, step: ActionStep): Problem {
+function createUnexplainedJump(content: MarketContent, step: ActionStep): DataProblem {
   const { n, from, to, close } = step;
   const [fromDay, toDay] = [content.dates[from]!, content.dates[to]!];
   const message = describeJump({ ...step, fromDay, toDay }, step.growth);

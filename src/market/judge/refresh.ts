@@ -287,7 +287,7 @@ const NAMES_MAX = 20;
 
 const REJECTED_LISTED_MAX = 200;
 
-export interface Versions {
+export interface ContentVersions {
   readonly storedContent: MarketContent;
   readonly content: MarketContent;
 }
@@ -306,7 +306,7 @@ export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
  * @cost one pass over the cells of the source and of the store, if all bars were delivered
  */
 function createRefreshReport(
-  { storedContent, content }: Versions,
+  { storedContent, content }: ContentVersions,
   { full, judgement, columns, isKept }: ReportTerms,
 ): RefreshReport {
   const lastDay = storedContent.dates.at(-1)!;
@@ -409,7 +409,7 @@ function createTableFindings(tables: Readonly<Record<SideTable, TableChanges>>, 
 }
 
 /** Content after a refresh, with its changes. */
-export interface RefreshResult {
+export interface RefreshedContent {
   readonly content: MarketContent;
   readonly report: RefreshReport;
   /** True if no bar of a stored day changed. */
@@ -436,7 +436,7 @@ export function refreshContent(
   fresh: MarketContent,
   options: RefreshOptions,
   used?: SharedArrayBuffer,
-): RefreshResult {
+): RefreshedContent {
   const marketContent = copyCloses(stored, fresh, options.accepted ?? []);
   const isCorrected = marketContent !== stored;
   const usedDays = isCorrected ? undefined : used; // a corrected panel is a copy, and the memory of the other panels is unchanged

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/base/time.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
-import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
+import { formatCellPath, type DataProblem, type Problems } from '../tables/problems.js';
 import { type Cell, type Heading, readText } from '../formats/cells.js';
 
 /**
@@ -26,7 +26,7 @@ export const isFooterText = (text: string): boolean => !DATE_TEXT.test(text);
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
 interface DeferredProblem {
-  readonly problem: Problem;
+  readonly problem: DataProblem;
   readonly times: number | undefined;
 }
 
@@ -186,7 +186,7 @@ function createCatcher(problems: Problems): ProblemCatcher {
 }
 
 /** Returns the warning about a footer, quoting its first texts. */
-function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): Problem {
+function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): DataProblem {
   const texts = footer.flatMap((row) => row.texts);
   const quotedTexts = texts.slice(0, QUOTED_ROWS_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
   const rowsText = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;

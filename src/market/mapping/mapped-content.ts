@@ -19,9 +19,9 @@ import type { Panels } from '../panels/panels.js';
 import {
   describeBadDay,
   formatCellPath,
-  type Problem,
+  type DataProblem,
   type Problems,
-  quoteText,
+  quoteValue,
   restoreName,
   SIMILAR_PROBLEMS_MAX,
 } from '../tables/problems.js';
@@ -47,7 +47,7 @@ import { createCountMarks, createDayReader, createInstantReader, createNumberRea
 
 /** Problems of the texts in a column that the mapping does not name. */
 interface ColumnProblems {
-  readonly first: Problem[];
+  readonly first: DataProblem[];
   /** Name of the column in the table. */
   readonly written: string;
   count: number;
@@ -83,7 +83,7 @@ function createTextColumns(problems: Problems): TextColumns {
       refusal.first.push({
         code: 'NOT_A_NUMBER',
         path: formatCellPath(file.label, row, columnName),
-        message: `${columnName} is ${quoteText(text)}, which ${explainNotANumber(text)}.`,
+        message: `${columnName} is ${quoteValue(text)}, which ${explainNotANumber(text)}.`,
         value: text,
       });
   }
@@ -349,7 +349,7 @@ function findTableField(mapping: Mapping, table: string): string | null | undefi
 }
 
 /** Describes a wide table in which a second header row was expected, but whose second row already contains numbers. */
-const createMissingFieldProblem = (label: string): Problem => ({
+const createMissingFieldProblem = (label: string): DataProblem => ({
   code: 'MISSING_COLUMN',
   path: label,
   message:
@@ -360,13 +360,13 @@ const createMissingFieldProblem = (label: string): Problem => ({
  * Function that returns the identifier of a table from its name or heading. If neither states it, it returns undefined
  * and adds a finding.
  */
-export type TableNames = (label: string, table: string, heading: Heading) => string | undefined;
+export type TableNamer = (label: string, table: string, heading: Heading) => string | undefined;
 
 /**
  * Creates a function that names tables and rejects two tables of one identifier. If the mapping states the treatment of
  * duplicates, the function only reports them.
  */
-function createTableNames(mapping: Mapping, problems: Problems): TableNames {
+function createTableNames(mapping: Mapping, problems: Problems): TableNamer {
   const tables = new Map<string, string>();
   return (label, table, heading) => {
     if (!isWholeName(mapping)) return undefined;
@@ -374,8 +374,8 @@ function createTableNames(mapping: Mapping, problems: Problems): TableNames {
     const identifier = restoreName(findTableIdentifier(from, table, heading) ?? '', problems);
     if (!isAssetIdentifier(identifier)) {
       const message = from.startsWith('file:')
-        ? `${quoteText(table)} says no identifier: ${from} was expected.`
-        : `The rows above the header of ${quoteText(table)} say no identifier: ${from} was expected, of skip_rows ${mapping.skip_rows}.`;
+        ? `${quoteValue(table)} says no identifier: ${from} was expected.`
+        : `The rows above the header of ${quoteValue(table)} say no identifier: ${from} was expected, of skip_rows ${mapping.skip_rows}.`;
       problems.error({ code: 'BAD_IDENTIFIER', path: label, message, value: table });
       return undefined;
     }
@@ -387,7 +387,7 @@ function createTableNames(mapping: Mapping, problems: Problems): TableNames {
   };
 
   function reportShared(identifier: string, [first, second]: readonly [string, string], path: string): void {
-    const bothNames = `${quoteText(first)} and ${quoteText(second)} are both of ${quoteText(identifier)}`;
+    const bothNames = `${quoteValue(first)} and ${quoteValue(second)} are both of ${quoteValue(identifier)}`;
     if (mapping.on_duplicate === 'refuse')
       problems.error({
         code: 'DUPLICATE_ID',

@@ -2,10 +2,16 @@ import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import type { DerivedActions, Mapping } from '#domain/definition/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import { computeUnit, countDecimals, SINGLE_PRECISION, SPLIT_RATIO_MIN, SPLIT_RATIOS } from '../content/action-rows.js';
+import {
+  computePriceUnit,
+  countCommonDecimals,
+  SINGLE_PRECISION,
+  SPLIT_RATIO_MIN,
+  SPLIT_RATIOS,
+} from '../content/action-rows.js';
 import type { DividendError } from '../content/market-content.js';
 import { type Panels, removeEmptyLines } from '../panels/panels.js';
-import type { Problem, Problems } from '../tables/problems.js';
+import type { DataProblem, Problems } from '../tables/problems.js';
 import { ADJUSTED_CLOSE, STATED_DIVIDENDS, STATED_GAINS, STATED_SPLITS } from './columns.js';
 
 /**
@@ -130,7 +136,7 @@ function collectActions(
     actions.push(createPlainAction({ identifier, type, value, exDay }));
   if (closes.refused.length > 0) problems.warning(describeNonPositiveClose(identifier, closes.refused));
   const [first, ...steps] = listSteps(listPlateaus(closes, adjustment), adjustment);
-  const decimals = Math.min(CASH_DECIMALS, countDecimals(closes.close) ?? CASH_DECIMALS);
+  const decimals = Math.min(CASH_DECIMALS, countCommonDecimals(closes.close) ?? CASH_DECIMALS);
   // Multiple after the actions so far. It is consistent with the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
   for (const { from, factor: range, split, rounding } of steps) {
@@ -194,7 +200,7 @@ function listSteps(plateaus: readonly Plateau[], adjustment: MarketData['adjustm
   return steps;
 }
 
-function createFallProblem(identifier: string, day: Day, rise: number): Problem {
+function createFallProblem(identifier: string, day: Day, rise: number): DataProblem {
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
@@ -204,7 +210,7 @@ function createFallProblem(identifier: string, day: Day, rise: number): Problem 
 }
 
 /** Describes adjusted closes of 0 or less. A dividend above the price would cause them. */
-function describeNonPositiveClose(identifier: string, refusedCloses: Closes['refused']): Problem {
+function describeNonPositiveClose(identifier: string, refusedCloses: Closes['refused']): DataProblem {
   const [day, first] = refusedCloses[0]!; // the list is not empty
   const last = refusedCloses.at(-1)!;
   const lastDayText = refusedCloses.length === 1 ? '' : ` through ${formatDay(last[0])}`;
@@ -220,7 +226,7 @@ function createLargeDividend(
   identifier: string,
   day: Day,
   { dividend, before, isWhole }: { readonly dividend: number; readonly before: number; readonly isWhole: boolean },
-): Problem {
+): DataProblem {
   const returnsText = isWhole ? ' Total returns include it, price returns do not.' : '';
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
@@ -235,11 +241,11 @@ function createLargeDividend(
  * dividends only raise the multiple, but rounding changes it in both directions.
  */
 function listPlateaus(closes: Closes, adjustment: MarketData['adjustment']): Plateau[] {
-  const unit = computeUnit(closes.adjusted);
+  const unit = computePriceUnit(closes.adjusted);
   let bestPlateaus: Plateau[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   for (const { relative, units } of ROUNDINGS) {
-    const plateaus = dividePlateaus(closes, relative, { unit, closeUnit: units * computeUnit(closes.close) });
+    const plateaus = dividePlateaus(closes, relative, { unit, closeUnit: units * computePriceUnit(closes.close) });
     const fallCount = plateaus.filter((_, i) => isFall(plateaus, i, adjustment)).length;
     if (fallCount >= fewest) continue;
     bestPlateaus = plateaus;
@@ -422,7 +428,7 @@ function compareActions({ panels, type, terms, stated, implied }: Comparison, pr
     if (own.length + derived.length === 0) return;
     const closes = createCloses(panels, adjustedCloses, n);
     const [ownSums, derivedSums] = [sumByBar(own, closes), sumByBar(derived, closes)];
-    const unit = Math.min(UNIT_MAX, computeUnit(own.map(({ value }) => value)));
+    const unit = Math.min(UNIT_MAX, computePriceUnit(own.map(({ value }) => value)));
     for (const bar of [...new Set([...ownSums.keys(), ...derivedSums.keys()])].toSorted((a, b) => a - b)) {
       const [ownValue, derivedValue] = [ownSums.get(bar) ?? 0, derivedSums.get(bar) ?? 0];
       const day = closes.days[bar]!;
@@ -468,7 +474,7 @@ function sumByBar(actions: readonly CorporateAction[], closes: Closes): Map<numb
 
 /** Returns the largest dividend that the rounding of closes hides. */
 function computeTolerance({ close, adjusted }: Closes, bar: number): number {
-  const unit = Math.min(UNIT_MAX, computeUnit(adjusted));
+  const unit = Math.min(UNIT_MAX, computePriceUnit(adjusted));
   const rounding = unit / adjusted[bar - 1]! + unit / adjusted[bar]! + 16 * SINGLE_PRECISION;
-  return rounding * close[bar - 1]! + Math.min(UNIT_MAX, computeUnit(close));
+  return rounding * close[bar - 1]! + Math.min(UNIT_MAX, computePriceUnit(close));
 }

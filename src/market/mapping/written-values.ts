@@ -2,7 +2,7 @@ import { type Day, formatDay, parseDay, toDay } from '#domain/base/time.js';
 import type { EPOCH_FORMATS, Mapping } from '#domain/definition/mapping.js';
 import type { MarketFile } from '../content/market-rows.js';
 import { type Cell, findInstant, readDay, readNumber } from '../formats/cells.js';
-import { formatCellPath, type Problem, type Problems, quoteText } from '../tables/problems.js';
+import { formatCellPath, type DataProblem, type Problems, quoteValue } from '../tables/problems.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
 import { ADJUSTED_CLOSE } from './columns.js';
 
@@ -147,7 +147,7 @@ interface CountMarks {
 export function createCountMarks({ decimal, thousands }: Mapping, problems: Problems): CountMarks | undefined {
   if (decimal !== ',' || thousands === ',') return undefined;
   /** First suspect count by field. It is null if another count of the field has a comma that is a decimal mark. */
-  const suspects = new Map<string, Problem | null>();
+  const suspects = new Map<string, DataProblem | null>();
 
   function recordCell(field: string, cell: Cell | undefined, { file, row }: CellLocation): void {
     if (typeof cell !== 'string' || !COUNT_FIELDS.has(field) || suspects.get(field) === null || !cell.includes(','))
@@ -157,7 +157,7 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
       suspects.set(field, {
         code: 'NOT_A_NUMBER',
         path: formatCellPath(file.label, row, field),
-        message: `${field} is ${quoteText(cell)}, read as ${readCommaNumber(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
+        message: `${field} is ${quoteValue(cell)}, read as ${readCommaNumber(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
         value: cell,
       });
   }

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { digestFiles, type FileDigest } from '../formats/source-file.js';
+import { digestFiles, type SourceDigest } from '../formats/source-file.js';
 import { createBlockDigests } from './day-blocks.js';
 import type { HashingOrder, HashingResult } from './hashing.js';
 
@@ -17,7 +17,7 @@ async function perform(order: HashingOrder): Promise<void> {
 }
 
 async function hash(files: Extract<HashingOrder, { kind: 'files' }>['files']): Promise<HashingResult> {
-  const digests: FileDigest[] = [];
+  const digests: SourceDigest[] = [];
   try {
     await digestFiles(files, digests);
     return { kind: 'files', digests };

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { digestFiles, type FileDigest, type SourceFile } from '../formats/source-file.js';
+import { digestFiles, type SourceDigest, type SourceFile } from '../formats/source-file.js';
 import { BLOCK_DAYS, type ComputedBlocks, createBlockDigests } from './day-blocks.js';
 import { computePanelBytes, type Panels } from './panels.js';
 import type { DayFollower } from './scattering.js';
@@ -12,7 +12,7 @@ export type HashingOrder =
 
 export type HashingResult =
   | { readonly kind: 'block'; readonly turn: number; readonly block: number; readonly digest: Uint8Array }
-  | { readonly kind: 'files'; readonly digests: readonly FileDigest[] }
+  | { readonly kind: 'files'; readonly digests: readonly SourceDigest[] }
   | { readonly kind: 'unread'; readonly message: string };
 
 /** Minimum number of bytes for a separate hashing thread, which takes 50 ms to start. */
@@ -31,7 +31,7 @@ function startHashing(onAnswer: (answer: HashingResult) => void, onEnd: () => vo
  * Hashes files like `digestFiles`. Uses a separate thread if the files are large.
  * @throws if a file cannot be read
  */
-export async function digestFilesApart(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
+export async function digestFilesApart(files: readonly SourceFile[], digests: SourceDigest[]): Promise<void> {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const answer = bytes < THREAD_BYTES_MIN ? undefined : await hashInThread(files);
   if (answer?.kind === 'unread') throw new Error(answer.message);

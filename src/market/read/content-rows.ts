@@ -22,7 +22,7 @@ import {
 } from '../mapping/mapped-content.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import type { TableKind } from '../tables/table-kinds.js';
-import { createMarketRecords, type CsvRecord, describeRow, readTextCells } from './csv.js';
+import { createMarketRecords, type CsvRecord, describeRowLength, readTextCells } from './csv.js';
 
 /**
  * Receiver of the rows of one table. It is undefined if the columns do not belong to the dataset. An unreadable row is
@@ -126,14 +126,14 @@ export function createRecordReader(
       problems.error({
         code: 'UNREADABLE_FILE',
         path: formatCellPath(label, row, ''),
-        message: describeRow(record.cells, columns.length),
+        message: describeRowLength(record.cells, columns.length),
       });
     })
   );
 }
 
 /** Table in JSON. If row labels are present in `index`, only their number is read. */
-export interface Frame {
+export interface SplitFrame {
   readonly index?: readonly unknown[];
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
@@ -141,7 +141,7 @@ export interface Frame {
 
 /** Reads inline tables row by row. Reports unknown tables, and rows with a wrong number of cells. */
 export function readFrames(
-  tables: Readonly<Record<string, Frame>>,
+  tables: Readonly<Record<string, SplitFrame>>,
   mapping: Mapping | null,
   problems: Problems,
   beginFile: (tableKind: TableKind, name: string, columns: readonly string[]) => RowSink,

@@ -133,7 +133,7 @@ function findDelimiter(bytes: Uint8Array, from: number, last: boolean): number {
   return DELIMITERS[counts.indexOf(Math.max(...counts))]!.charCodeAt(0);
 }
 
-export function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
+export function concatenateBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
   const joinedBytes = new Uint8Array(a.length + b.length);
   joinedBytes.set(a);
   joinedBytes.set(b, a.length);
@@ -218,7 +218,7 @@ export async function readCsv(
 
   const checkedChunks = refuseForeignText(chunks, (message) => new CsvFault(0, message));
   for await (const chunk of convertToUtf8(checkedChunks, encoding)) {
-    const bytes = restBytes.length === 0 ? chunk : concatenate(restBytes, chunk);
+    const bytes = restBytes.length === 0 ? chunk : concatenateBytes(restBytes, chunk);
     const consumedBytes = readRecords(bytes, false);
     if (consumedBytes < 0) return;
     if (bytes.length - consumedBytes > RECORD_BYTES_MAX)
@@ -280,7 +280,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
     return (record) => {
       if (record.cells !== columns.length) {
         rows.beginRow(undefined, undefined);
-        rows.refuseRow(csvFile, describeRow(record.cells, columns.length), readCellText(record, 0));
+        rows.refuseRow(csvFile, describeRowLength(record.cells, columns.length), readCellText(record, 0));
         return;
       }
       if (isWide || hasOwnNumbers) {
@@ -303,7 +303,8 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 }
 
 /** Message for a row whose number of cells differs from the number of columns. */
-export const describeRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
+export const describeRowLength = (cells: number, columns: number) =>
+  `The row has ${cells} cells; the header has ${columns}.`;
 
 /** True if the last `readNumber` that returned NaN parsed an invalid number rather than an empty cell. */
 let isInvalidNumber = false;

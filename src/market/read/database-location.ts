@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { decodeAddressPart, findAddressRange, type HostPort, parseHostPort } from '#base/addresses.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { Problem } from '../tables/problems.js';
+import type { DataProblem } from '../tables/problems.js';
 import type { Locations } from './folder.js';
 
 /** Database that may be read, with the parameters of its connection. */
@@ -31,7 +31,7 @@ export interface DatabaseLocations {
   resolve(
     location: string,
     options?: { readonly isRegistered?: boolean },
-  ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }>;
+  ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: DataProblem }>;
 }
 
 /** Accepted parameters of a PostgreSQL URL. Other parameters could read files of this machine. */
@@ -62,7 +62,7 @@ export function createDatabaseLocations({
 
   async function parsePostgresqlUrl(
     url: URL,
-  ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }> {
+  ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: DataProblem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
     const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
     if (!allowedHosts.has(formatKey({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);

@@ -19,7 +19,7 @@ import {
   streamChunks,
   toCell as toDuckdbCell,
 } from '../formats/duckdb.js';
-import { digestFile } from '../formats/source-file.js';
+import { digestSource } from '../formats/source-file.js';
 import { createByteTexts } from '../formats/text.js';
 import { completeMappedContent, DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { formatReason, type Problems } from '../tables/problems.js';
@@ -442,7 +442,7 @@ async function readDuckDbFile(
     });
   });
   if (duckDb === undefined) return undefined;
-  const pendingDigest = digestFile(path, 'database');
+  const pendingDigest = digestSource(path, 'database');
   pendingDigest.catch(() => {}); // thrown when it is awaited
   try {
     const tableRows = await duckDb.connection.runAndReadAll(
@@ -581,7 +581,7 @@ async function readSqlite(
     onProgress(0, 'copying the database');
     const copyPath = join(folder, 'copy.db');
     await copyFile(path, copyPath, constants.COPYFILE_FICLONE);
-    const digest = await digestFile(copyPath, 'database');
+    const digest = await digestSource(copyPath, 'database');
     if (!(await toRollbackFile(copyPath))) {
       problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is not an SQLite database.' });
       return undefined;

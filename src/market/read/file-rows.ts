@@ -8,7 +8,7 @@ import { formatDay } from '#domain/base/time.js';
 import type { Mapping } from '#domain/definition/mapping.js';
 import { RowsFault } from '../content/market-content.js';
 import { type Cell, type Heading, readDay, readText } from '../formats/cells.js';
-import type { FileDigest, SourceFile } from '../formats/source-file.js';
+import type { SourceDigest, SourceFile } from '../formats/source-file.js';
 import {
   FILES_MAX,
   FORMULA,
@@ -23,9 +23,9 @@ import {
   type ZipMember,
 } from '../formats/workbook.js';
 import { isMarketTable, namePositions } from '../mapping/columns.js';
-import { formatCellPath, type Problem, type Problems, replaceSlashes } from '../tables/problems.js';
+import { formatCellPath, type DataProblem, type Problems, replaceSlashes } from '../tables/problems.js';
 import { findTable, getColumnName, isKnownColumn, type TableKind } from '../tables/table-kinds.js';
-import { concatenate, CsvFault, type CsvRecord, readCellText, readCsv } from './csv.js';
+import { concatenateBytes, CsvFault, type CsvRecord, readCellText, readCsv } from './csv.js';
 
 interface SheetTable {
   /** Name of the table in findings. */
@@ -449,7 +449,7 @@ export const describeIgnoredKey = (
   label: string,
   { name, value }: FolderKey,
   { column, shownValue }: { readonly column: string; readonly shownValue: string },
-): Problem => ({
+): DataProblem => ({
   code: 'COLUMN_IGNORED',
   path: label,
   column,
@@ -538,7 +538,7 @@ function findContradiction({ name, value }: FolderKey, cell: Cell | undefined): 
 /** Returns a function that appends cells to a record. The result is valid until the next call. */
 function createAppender(texts: readonly string[]): (record: CsvRecord) => CsvRecord {
   const encoded = texts.map((text) => new TextEncoder().encode(text));
-  const added = encoded.reduce(concatenate, new Uint8Array(0));
+  const added = encoded.reduce(concatenateBytes, new Uint8Array(0));
   let [starts, ends, escaped] = [new Int32Array(0), new Int32Array(0), new Uint8Array(0)];
   return (record) => {
     const { cells } = record;
@@ -561,7 +561,7 @@ function createAppender(texts: readonly string[]): (record: CsvRecord) => CsvRec
       end += length;
     });
     return {
-      bytes: concatenate(record.bytes.subarray(from, to), added),
+      bytes: concatenateBytes(record.bytes.subarray(from, to), added),
       starts,
       ends,
       escaped,
@@ -595,7 +595,7 @@ interface RowReaders extends TextReaders {
 /** Reads a text file or a workbook row by row. A format error becomes one finding. */
 export async function readRows(
   file: SourceFile,
-  digests: FileDigest[],
+  digests: SourceDigest[],
   problems: Problems,
   { sheet, onBytes, terms = {}, isWanted = () => false, ...readers }: RowReaders,
 ): Promise<void> {
@@ -641,7 +641,7 @@ const isCode = (error: unknown): error is Error & { readonly code: string } =>
 /** Yields the decompressed text of a file as it is read, and adds the digest of the file at the end. */
 async function* readBytes(
   file: SourceFile,
-  digests: FileDigest[],
+  digests: SourceDigest[],
   onBytes: (bytes: number) => void,
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha256');

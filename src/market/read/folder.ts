@@ -5,9 +5,9 @@ import { findNearestName } from '#base/nearest-name.js';
 import { compareText } from '#domain/base/findings.js';
 import { TABLE_KINDS } from '#domain/definition/datasets.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import { allocateDigestMemory, digestFile, type FileDigest, type SourceFile } from '../formats/source-file.js';
+import { allocateDigestMemory, digestSource, type SourceDigest, type SourceFile } from '../formats/source-file.js';
 import { isMarketTable } from '../mapping/columns.js';
-import type { Problem, Problems } from '../tables/problems.js';
+import type { DataProblem, Problems } from '../tables/problems.js';
 import type { TableKind } from '../tables/table-kinds.js';
 
 /** Folders of this machine from which stores may be read. */
@@ -20,7 +20,7 @@ export interface Locations {
   resolve(
     location: string,
     kind: 'folder' | 'file',
-  ): Promise<{ readonly path: string } | { readonly problem: Problem }>;
+  ): Promise<{ readonly path: string } | { readonly problem: DataProblem }>;
   /** Returns true if a real path is below one of the roots. */
   allows(realPath: string): Promise<boolean>;
   /**
@@ -429,7 +429,7 @@ export async function createSingleTable(dataset: TableKind, path: string): Promi
 }
 
 /** State of a file when a version of a store was read from it. */
-export interface VersionFile extends FileDigest {
+export interface VersionFile extends SourceDigest {
   readonly dataset: TableKind;
   readonly path: string;
   /**
@@ -449,7 +449,7 @@ const SETTLED_AFTER_MS = 2000;
  * Returns the states of the files of a folder, by which later readings recognise them.
  * @param listedAt time before any of the files was read, ms since 1970
  */
-export function toVersionFiles(files: TableFiles, digests: readonly FileDigest[], listedAt: number): VersionFile[] {
+export function toVersionFiles(files: TableFiles, digests: readonly SourceDigest[], listedAt: number): VersionFile[] {
   const digestByLabel = new Map(digests.map((digest) => [digest.label, digest]));
   return TABLE_KINDS.flatMap((table) =>
     files[table].flatMap(({ path, label, identity, changedAt }): VersionFile[] => {
@@ -492,7 +492,7 @@ export async function findVersionFileByBytes(
       versionFile.identity === file.identity
     )
       continue;
-    const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
+    const result = await digestSource(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
     if (result?.sha256 !== versionFile.sha256 || (await readFileIdentity(file.path)) !== file.identity) continue;
     sameFiles.set(file.path, { ...versionFile, identity: findSettledIdentity(file, listedAt) });
   }

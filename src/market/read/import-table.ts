@@ -3,7 +3,7 @@ import { mergeContents } from '../content/merge.js';
 import { isUnreadCompression, writeArrowAsParquet } from '../formats/arrow.js';
 import type { Problems } from '../tables/problems.js';
 import { createSingleTable } from './folder.js';
-import { addRowsRead, type ImportResult, refuseAppendedAdjustment, type TableImport } from './import.js';
+import { addRowsRead, type ImportOutcome, refuseAppendedAdjustment, type TableImport } from './import.js';
 import { readSource } from './read-source.js';
 
 /**
@@ -15,7 +15,7 @@ export async function importTable(
   { table: { path, dataset, format }, answer: { folder, storedFiles, load, calendars }, terms }: TableImport,
   problems: Problems,
   onProgress: (fraction: number) => void,
-): Promise<ImportResult | undefined> {
+): Promise<ImportOutcome | undefined> {
   if (storedFiles === null && dataset !== 'market') {
     problems.error({
       code: 'EMPTY_DATASET',

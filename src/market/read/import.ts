@@ -19,9 +19,9 @@ import { mergeContents } from '../content/merge.js';
 import { readWorkbook, type SheetSink, WorkbookFault } from '../formats/workbook.js';
 import { isHeaderless, namePositions } from '../mapping/columns.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
-import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
+import { formatCellPath, type DataProblem, type Problems } from '../tables/problems.js';
 import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
-import { type ContentRows, createContentRows, type Frame, readFrames } from './content-rows.js';
+import { type ContentRows, createContentRows, type SplitFrame, readFrames } from './content-rows.js';
 import { CsvFault, readCsv } from './csv.js';
 import {
   addKeyColumns,
@@ -45,7 +45,7 @@ import type { SourceResult } from './source-read.js';
 const BASE64_TEXT = /^[A-Za-z0-9+/\s]*={0,2}$/;
 
 /** Decodes the base64 content of a file. CSV may also be sent as plain text. @throws Refusal VALIDATION_FAILED */
-export function decodeContent(content: string, format: string): Uint8Array {
+export function decodeUpload(content: string, format: string): Uint8Array {
   if (BASE64_TEXT.test(content.trimEnd())) return Buffer.from(content, 'base64');
   if (format === 'csv') return Buffer.from(content, 'utf8');
   throw refuseWithFindings('request', [
@@ -81,7 +81,7 @@ export interface TableImport {
 
 /** Source of an import: inline tables, or the bytes of a file. */
 export type ImportSource =
-  | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, Frame>> }
+  | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, SplitFrame>> }
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
 export interface ImportedContent {
@@ -256,7 +256,7 @@ function reportFault(error: unknown, label: string, problems: Problems): void {
   });
 }
 
-function createUnknownTableProblem(name: string, kind: string): Problem {
+function createUnknownTableProblem(name: string, kind: string): DataProblem {
   const tableName = name
     .split('/')
     .at(-1)!
@@ -282,7 +282,7 @@ function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: 
   });
 }
 
-export interface ImportResult {
+export interface ImportOutcome {
   readonly content: MarketContent;
   /** Numbers of rows of the content. */
   readonly rows: SourceResult['rows'];
@@ -306,7 +306,7 @@ export async function performImport(
   bytes: Uint8Array,
   { problems, calendars }: { readonly problems: Problems } & Pick<MarketInterpretation, 'calendars'>,
   ask: (header: ImportHeader) => Promise<ImportResponse>,
-): Promise<ImportResult | undefined> {
+): Promise<ImportOutcome | undefined> {
   const { value, overflows } = parseJson(bytes);
   const { value: body, findings } = checkShape(ImportBody, value);
   if (body === undefined) throw refuseWithFindings('request', findings);
@@ -319,7 +319,7 @@ export async function performImport(
   }
   const source: ImportSource =
     tables === null
-      ? { kind: header.format, bytes: decodeContent(content!, header.format) }
+      ? { kind: header.format, bytes: decodeUpload(content!, header.format) }
       : { kind: 'tables', tables };
   const { folder, storedFiles, load: isServed, calendars: usedCalendars } = await ask(header);
   const importedContent = await readImport(source, problems, { ...header, calendars });

@@ -11,19 +11,19 @@ import { type DuckDb, openDuckDb } from '../formats/duckdb.js';
 import { isMarketTable, isWholeName } from '../mapping/columns.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import { findThousandsMark, isGroupedCount, splitUnits } from '../mapping/written-values.js';
-import { createProblems, type Problem, type Problems, type RowConflict } from '../tables/problems.js';
+import { createProblems, type DataProblem, type Problems, type RowConflict } from '../tables/problems.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
 import type { DatabaseLocation } from './database-location.js';
 import { readDatabase, sampleDatabase } from './databases.js';
 import { createSingleTable, type TableFiles } from './folder.js';
-import { decodeContent, readImport } from './import.js';
+import { decodeUpload, readImport } from './import.js';
 import {
   createCountsQuestion,
   createUnitsQuestion,
   hasAnswer,
   isDay,
   isNumber,
-  listTexts,
+  readRowTexts,
   MAJORITY_SHARE,
   PREAMBLE_MAX,
 } from './proposal-draft.js';
@@ -41,7 +41,7 @@ import {
   type UsedZones,
 } from './questions.js';
 import { readSource } from './read-source.js';
-import { assignRoles, type Role } from './roles.js';
+import { assignRoles, type ColumnRole } from './roles.js';
 import {
   addPositions,
   DEFAULT_ENCODING,
@@ -329,11 +329,11 @@ function isTransposed({ rows: [cells = []] }: Sample): boolean {
 const listTableProblems = (samples: readonly Sample[]): readonly TableProblem[] =>
   samples.map((sample) => ({ path: `market/${sample.name}`, file: sample.name, ...describeProblem(sample) }));
 
-interface TableProblem extends Problem {
+interface TableProblem extends DataProblem {
   readonly file: string;
 }
 
-function describeProblem(sample: Sample): Pick<Problem, 'code' | 'message'> {
+function describeProblem(sample: Sample): Pick<DataProblem, 'code' | 'message'> {
   const { rows, isBinary, fault } = sample;
   if (isBinary === true)
     return { code: 'UNREADABLE_FILE', message: 'The file is not text. CSV, text, Parquet and xlsx files are read.' };
@@ -361,7 +361,7 @@ function describeProblem(sample: Sample): Pick<Problem, 'code' | 'message'> {
 const EMPTY_FILE = /^The file is empty/;
 
 /** Columns that a table of prices needs, with their words. */
-const NEEDED_ROLES: readonly (readonly [Role, string])[] = [
+const NEEDED_ROLES: readonly (readonly [ColumnRole, string])[] = [
   ['date', 'the date'],
   ['identifier', 'the identifier'],
   ['CLOSE', 'the close'],
@@ -369,7 +369,7 @@ const NEEDED_ROLES: readonly (readonly [Role, string])[] = [
 
 /** Returns the first row with the most recognised columns; a preamble may precede the header. */
 function findHeader({ rows }: Sample): readonly string[] {
-  const headers = rows.slice(0, PREAMBLE_MAX).map(listTexts);
+  const headers = rows.slice(0, PREAMBLE_MAX).map(readRowTexts);
   const counts = headers.map((header) => Object.keys(assignRoles(header)).length);
   return headers[counts.indexOf(Math.max(...counts))]!; // the table has rows
 }
@@ -534,7 +534,7 @@ export async function inspect(inspected: InspectedData, inspectionTerms: Inspect
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
-    await writeFile(path, decodeContent(inspected.content, inspected.kind));
+    await writeFile(path, decodeUpload(inspected.content, inspected.kind));
     return await inspectSource({ kind: 'files', files: await createSingleTable('market', path) }, inspectionTerms);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -632,7 +632,7 @@ async function openSource(inspected: OpenedData, problems: Problems, sampling: S
       read: (terms, found) => readDatabase(place, chosenTables, found, () => {}, { terms }),
     };
   }
-  const bytes = decodeContent(inspected.content, inspected.kind);
+  const bytes = decodeUpload(inspected.content, inspected.kind);
   const { names, samples } = await sampleContent(inspected.kind, bytes, problems, {
     encoding,
     ignore: answers.ignore,

@@ -37,7 +37,7 @@ import {
 } from '../panels/scattering.js';
 import { awaitAll } from '../panels/shared-market.js';
 import { sumRowGroups } from '../panels/stripes.js';
-import { formatReason, type Problem, type Problems, replaceSlashes, restoreName } from '../tables/problems.js';
+import { formatReason, type DataProblem, type Problems, replaceSlashes, restoreName } from '../tables/problems.js';
 import { isBarKey } from './file-rows.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import {
@@ -441,7 +441,7 @@ function describeForeignFile(path: string): string | undefined {
 }
 
 /** Describes a file that DuckDB cannot read. */
-export const describeUnreadableFile = ({ label, path }: SourceFile, error: unknown): Problem => ({
+export const describeUnreadableFile = ({ label, path }: SourceFile, error: unknown): DataProblem => ({
   code: 'UNREADABLE_FILE',
   path: label,
   message: describeForeignFile(path) ?? describeReaderFault(error) ?? `The file cannot be read: ${formatReason(error)}`,

@@ -24,7 +24,7 @@ import {
   describeRepeatedKey,
   formatCellPath,
   formatNonPositivePrice,
-  type Problem,
+  type DataProblem,
   type Problems,
   replaceSlashes,
   SIMILAR_PROBLEMS_MAX,
@@ -537,7 +537,7 @@ async function reportBadKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
   { value, text, isBad, problems }: KeyCheck,
-  problemAt: (path: string, written: string | null) => Problem,
+  problemAt: (path: string, written: string | null) => DataProblem,
 ): Promise<void> {
   await connection.run('CREATE OR REPLACE TEMP TABLE bad_keys (written VARCHAR)');
   const badKeys = await connection.createAppender('bad_keys');
@@ -642,7 +642,7 @@ async function reportRows(
   connection: DuckDBConnection,
   rows: BadRows,
   problems: Problems,
-  problemOf: (path: string, values: readonly unknown[]) => Problem,
+  problemOf: (path: string, values: readonly unknown[]) => DataProblem,
 ): Promise<void> {
   for (const { path, times, values } of await formatRows(connection, rows))
     problems.error(problemOf(path, values), times);

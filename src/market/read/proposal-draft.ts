@@ -1,7 +1,7 @@
 import { formatDay } from '#domain/base/time.js';
 import type { Mapping } from '#domain/definition/mapping.js';
 import { findUnit, isCurrency } from '#domain/market/currencies.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import type { Adjustment, MarketData } from '#domain/market/market-data.js';
 import { type Cell, isTimeOfDay, readText } from '../formats/cells.js';
 import { isFooterText } from '../mapping/footers.js';
 import {
@@ -13,8 +13,8 @@ import {
   readCommaNumber,
   splitUnits,
 } from '../mapping/written-values.js';
-import type { Adjustment, Answers, Question } from './questions.js';
-import { FIELD_ROLES, findRole, type Role } from './roles.js';
+import type { Answers, Question } from './questions.js';
+import { FIELD_ROLES, findRole, type ColumnRole } from './roles.js';
 import { detectDateFormat, type Sample } from './samples.js';
 
 /** Format of a vendor's tables, recognised by its columns. */
@@ -301,7 +301,7 @@ export function ask(draft: ProposalDraft, questionDraft: QuestionDraft): void {
     draft.questions.push({ others: [], required: true, ...questionDraft });
 }
 
-export const listTexts = (row: readonly (Cell | undefined)[]) => row.map((cell) => readText(cell) ?? '');
+export const readRowTexts = (row: readonly (Cell | undefined)[]) => row.map((cell) => readText(cell) ?? '');
 
 export function recognise(
   draft: ProposalDraft,
@@ -336,7 +336,7 @@ export function useAdjustedAsClose(draft: ProposalDraft, adjusted: string): void
   });
 }
 
-export function selectColumns(roles: Partial<Record<Role, string>>): Record<string, string> {
+export function selectMappedColumns(roles: Partial<Record<ColumnRole, string>>): Record<string, string> {
   const { adjusted: _own, ...named } = roles;
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }

@@ -1,5 +1,6 @@
 import { isAssetIdentifier } from '#domain/base/schema.js';
 import { Mapping } from '#domain/definition/mapping.js';
+import type { Adjustment } from '#domain/market/market-data.js';
 import { type Cell, readNumber, readText } from '../formats/cells.js';
 import {
   findCurrencyColumn,
@@ -20,19 +21,19 @@ import {
   isDay,
   isNumber,
   isPlainNumber,
-  listTexts,
+  readRowTexts,
   MAJORITY_SHARE,
   PREAMBLE_MAX,
   type ProposalDraft,
   proposeDays,
   proposeNumberMarks,
   recognise,
-  selectColumns,
+  selectMappedColumns,
   setBasisFromFiles,
   useAdjustedAsClose,
 } from './proposal-draft.js';
-import type { Adjustment, Answers, Question } from './questions.js';
-import { assignRoles, FIELD_ROLES, findNearRole, findRole, type Role } from './roles.js';
+import type { Answers, Question } from './questions.js';
+import { assignRoles, FIELD_ROLES, findNearRole, findRole, type ColumnRole } from './roles.js';
 import type { Sample, TableNameSource } from './samples.js';
 
 /** A long table with its header, and the other tables. */
@@ -125,7 +126,7 @@ const isIdentifiedByFile = (name: string, cells: readonly (Cell | undefined)[], 
  */
 function proposeHeadingIdentifier(draft: ProposalDraft, { samples }: IdentifierTables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
-  const headings = samples.map(({ rows }) => rows.slice(0, above).map(listTexts));
+  const headings = samples.map(({ rows }) => rows.slice(0, above).map(readRowTexts));
   const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => findRole(text) === 'identifier'));
   const label = labels.find((each) =>
     headings.every((heading) => isIdentifier(findLabelledValue(each, heading) ?? '')),
@@ -207,12 +208,12 @@ function findCommonPattern(names: readonly string[], namedBy: TableNameSource): 
  * pairs. Returns false if the table has another form.
  */
 function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
-  const pairs = findFieldLevels(listTexts(sample.rows[0]!));
+  const pairs = findFieldLevels(readRowTexts(sample.rows[0]!));
   if (pairs !== undefined) {
     const fields = [pairs.map(([a]) => a), pairs.map(([, b]) => b)].toSorted(
       (a, b) => computeFieldShare(b) - computeFieldShare(a),
     )[0]!;
-    const header = listTexts(sample.rows[0]!);
+    const header = readRowTexts(sample.rows[0]!);
     const date = header.find((name) => findFieldLevels([name]) === undefined);
     return proposeTwoLevels(draft, {
       fields,
@@ -224,7 +225,7 @@ function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
     });
   }
   for (let i = 0; i + 2 < sample.rows.length && i < PREAMBLE_MAX; i++) {
-    const [first, second] = [listTexts(sample.rows[i]!), listTexts(sample.rows[i + 1]!)];
+    const [first, second] = [readRowTexts(sample.rows[i]!), readRowTexts(sample.rows[i + 1]!)];
     const [a, b] = [computeFieldShare(removeDateCells(first)), computeFieldShare(removeDateCells(second))];
     const nameRow = a >= b ? second : first;
     const fields = a >= b ? first : second;
@@ -286,7 +287,7 @@ function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, bo
     layout: 'wide',
     skip_rows: skip,
     columns: {
-      ...selectColumns({ ...roles, ...(date === undefined || date === '' ? {} : { date }) }),
+      ...selectMappedColumns({ ...roles, ...(date === undefined || date === '' ? {} : { date }) }),
       ...draft.mapping.columns,
     },
     ...(roles.adjusted === undefined || roles.CLOSE === undefined ? {} : { adjusted_close: roles.adjusted }),
@@ -325,12 +326,12 @@ function proposeLong(
 ): boolean {
   if (draft.answers.layout === 'wide') return false;
   const top = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
-    const roles = findRoles(draft, listTexts(row), sample.rows.slice(i + 1));
-    const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', listTexts(row))) !== undefined;
+    const roles = findRoles(draft, readRowTexts(row), sample.rows.slice(i + 1));
+    const hasCloses = (roles.CLOSE ?? roles.adjusted ?? findNearRole('CLOSE', readRowTexts(row))) !== undefined;
     return (draft.answers.skip_rows ?? i) === i && roles.date !== undefined && hasCloses;
   });
   if (top < 0) return false;
-  const header = listTexts(sample.rows[top]!);
+  const header = readRowTexts(sample.rows[top]!);
   const body = sample.rows.slice(top + 1);
   const roles = findRoles(draft, header, body);
   const listCells = (name: string) => body.map((row) => row[header.indexOf(name)]);
@@ -347,7 +348,11 @@ function proposeLong(
   recognise(draft, header, sample.name, isIndexed ? 'pandas, index of dates and identifiers' : null);
   const fields = { ...roles };
   delete fields.adjusted;
-  draft.mapping = { ...draft.mapping, skip_rows: top, columns: { ...selectColumns(fields), ...draft.mapping.columns } };
+  draft.mapping = {
+    ...draft.mapping,
+    skip_rows: top,
+    columns: { ...selectMappedColumns(fields), ...draft.mapping.columns },
+  };
   if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted === undefined && draft.adjustment === null) setBasisFromFiles(draft, samples);
   else if (roles.adjusted !== undefined) useAdjustedCloses(draft, roles.adjusted, findDividendColumn(header));
@@ -421,9 +426,9 @@ function findRoles(
   { answers }: ProposalDraft,
   header: readonly string[],
   rows: Sample['rows'],
-): Partial<Record<Role, string>> {
+): Partial<Record<ColumnRole, string>> {
   const namedColumns = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
-  const roles: Partial<Record<Role, string>> = {
+  const roles: Partial<Record<ColumnRole, string>> = {
     ...assignRoles(header),
     ...Object.fromEntries(namedColumns.filter(([, name]) => name !== '' && header.includes(name))),
   };
@@ -482,7 +487,7 @@ function proposeWide(draft: ProposalDraft, sample: Sample, samples: readonly Sam
   });
   if (position < 0) return false;
   const headerRow = findIdentifierRow(sample.rows, position);
-  const header = listTexts(sample.rows[headerRow]!);
+  const header = readRowTexts(sample.rows[headerRow]!);
   const body = sample.rows.slice(position + 1);
   const day = findDayColumn(draft, sample.rows[position]!, body)!; // found above
   if (areBarFields(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
@@ -504,7 +509,7 @@ function proposeWide(draft: ProposalDraft, sample: Sample, samples: readonly Sam
     draft,
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
-  for (const [label = '', ...cells] of sample.rows.slice(headerRow + 1, position + 1).map(listTexts))
+  for (const [label = '', ...cells] of sample.rows.slice(headerRow + 1, position + 1).map(readRowTexts))
     if (findCurrencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
   setBasisFromFiles(draft, samples);
@@ -693,7 +698,7 @@ function listForeignTables(
   const { date, identifier } = columns;
   if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];
   const hasColumn = ({ rows }: Sample, column: string) =>
-    rows.slice(0, PREAMBLE_MAX).some((row) => listTexts(row).includes(column));
+    rows.slice(0, PREAMBLE_MAX).some((row) => readRowTexts(row).includes(column));
   const isForeign = (sample: Sample) =>
     hasDays({}, sample) ? identifier !== undefined && !hasColumn(sample, identifier) : !hasColumn(sample, date);
   return samples.filter(isForeign).map(({ name }) => name);

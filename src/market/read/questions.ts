@@ -1,10 +1,8 @@
 import type { Finding } from '#domain/base/findings.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import type { Adjustment } from '#domain/market/market-data.js';
 import { TIME_ZONE_PATH, type ZoneTerms } from '../content/market-rows.js';
 import type { RowConflict } from '../tables/problems.js';
-
-export type Adjustment = MarketData['adjustment'];
 
 /** Open question about the data. Contains the assumption that was made, and the field that answers the question. */
 export interface Question {

@@ -10,7 +10,7 @@ import {
   reportSeries,
 } from '../content/table-rows.js';
 import { type DuckDb, openDuckDb } from '../formats/duckdb.js';
-import { digestFiles, type FileDigest, type SourceFile } from '../formats/source-file.js';
+import { digestFiles, type SourceDigest, type SourceFile } from '../formats/source-file.js';
 import { isHeaderless } from '../mapping/columns.js';
 import { completeMappedContent, createMarketRowsOn, DEFAULT_TERMS } from '../mapping/mapped-content.js';
 import { createNoPanels } from '../panels/panels.js';
@@ -98,7 +98,7 @@ export async function readSource(
   }
 }
 
-const listInOrder = (files: readonly SourceFile[], digests: readonly FileDigest[]): readonly FileDigest[] => {
+const listInOrder = (files: readonly SourceFile[], digests: readonly SourceDigest[]): readonly SourceDigest[] => {
   const positions = new Map(files.map(({ label }, i) => [label, i]));
   return digests.toSorted((a, b) => positions.get(a.label)! - positions.get(b.label)!);
 };
@@ -209,7 +209,7 @@ async function isAsKnown(
 ): Promise<boolean> {
   const expectedDigests = knownDigests[tableKind];
   if (expectedDigests === undefined) return false;
-  const results: FileDigest[] = [];
+  const results: SourceDigest[] = [];
   try {
     await digestFiles(files, results);
   } catch {

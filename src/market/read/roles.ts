@@ -1,7 +1,7 @@
 import { findNearestName } from '#base/nearest-name.js';
 
 /** Role of a vendor's column. */
-export type Role =
+export type ColumnRole =
   | 'date'
   | 'identifier'
   | 'OPEN'
@@ -13,7 +13,7 @@ export type Role =
   | 'adjusted';
 
 /** Names that vendors use for columns, reduced to letters and digits. If several are present, the first is used. */
-const ROLE_HEADINGS: Readonly<Record<Role, readonly string[]>> = {
+const ROLE_HEADINGS: Readonly<Record<ColumnRole, readonly string[]>> = {
   date: [
     'date',
     'dates',
@@ -182,20 +182,20 @@ export const FIELD_ROLES = [
   'VOLUME',
   'SHARES_OUTSTANDING',
   'adjusted',
-] as const satisfies readonly Role[];
+] as const satisfies readonly ColumnRole[];
 
 const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/gu, '');
 
 /** Returns the role of a column name; undefined if it is unknown. */
-export function findRole(name: string): Role | undefined {
+export function findRole(name: string): ColumnRole | undefined {
   const text = simplify(name);
-  return (Object.keys(ROLE_HEADINGS) as Role[]).find((role) => ROLE_HEADINGS[role].includes(text)); // the keys of the object are roles
+  return (Object.keys(ROLE_HEADINGS) as ColumnRole[]).find((role) => ROLE_HEADINGS[role].includes(text)); // the keys of the object are roles
 }
 
 /** Returns the column of each role in a header. */
-export function assignRoles(header: readonly string[]): Partial<Record<Role, string>> {
-  const result: Partial<Record<Role, string>> = {};
-  for (const role of Object.keys(ROLE_HEADINGS) as Role[]) {
+export function assignRoles(header: readonly string[]): Partial<Record<ColumnRole, string>> {
+  const result: Partial<Record<ColumnRole, string>> = {};
+  for (const role of Object.keys(ROLE_HEADINGS) as ColumnRole[]) {
     const name = ROLE_HEADINGS[role].flatMap((text) => header.filter((column) => simplify(column) === text)).at(0);
     if (name !== undefined) result[role] = name;
   }
@@ -203,7 +203,7 @@ export function assignRoles(header: readonly string[]): Partial<Record<Role, str
 }
 
 /** Returns a column with a name similar to a name of a role. */
-export function findNearRole(role: Role, header: readonly string[]): string | undefined {
+export function findNearRole(role: ColumnRole, header: readonly string[]): string | undefined {
   const unassignedColumns = header.filter((column) => simplify(column).length > 2 && findRole(column) === undefined);
   for (const name of ROLE_HEADINGS[role].slice(0, 2)) {
     const similarColumn = findNearestName(name, unassignedColumns);

@@ -4,7 +4,7 @@ import type { DerivedActions, Mapping } from '#domain/definition/mapping.js';
 import type { ReferenceTable } from '#domain/market/market-data.js';
 import type { DividendError, MarketContent } from '../content/market-content.js';
 import type { DuckDb } from '../formats/duckdb.js';
-import type { FileDigest } from '../formats/source-file.js';
+import type { SourceDigest } from '../formats/source-file.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import type { DayFollower } from '../panels/scattering.js';
 import type { Problems } from '../tables/problems.js';
@@ -66,7 +66,7 @@ const listMappedTables = (existingTables: ReadonlySet<string>, mapping: Mapping 
 export interface SourceResult {
   readonly content: MarketContent;
   readonly rows: RowsByTable;
-  readonly files: readonly FileDigest[];
+  readonly files: readonly SourceDigest[];
   /** Tables that were not read because their files are unchanged. */
   readonly unchangedTables?: readonly TableKind[];
   /** Numbers of actions derived from adjusted closes; null if no derivation was requested. */
@@ -90,7 +90,7 @@ export interface ReadOptions {
 
 /** State shared by the tables of one source while they are read. */
 export interface SourceReadState {
-  readonly digests: FileDigest[];
+  readonly digests: SourceDigest[];
   readonly unchangedTables: TableKind[];
   readonly problems: Problems;
   readonly knownDigests: TableDigests;

@@ -11,7 +11,7 @@ import { countTableRows, digestContent, recountMarketRows } from '../content/con
 import type { DividendError, MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/merge.js';
 import { prepareDuckDb } from '../formats/duckdb.js';
-import type { FileDigest } from '../formats/source-file.js';
+import type { SourceDigest } from '../formats/source-file.js';
 import { findContentWarnings } from '../judge/content-warnings.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { createGrowingDigests, type GrowingDigests } from '../panels/hashing.js';
@@ -213,7 +213,7 @@ interface WrittenContent {
   readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
   readonly dividendErrors?: readonly DividendError[];
-  readonly files: () => Promise<readonly FileDigest[]>;
+  readonly files: () => Promise<readonly SourceDigest[]>;
   /** False if the market will not be served. */
   readonly isServed?: boolean;
   /** Calendars of the indices that use the store, if they were not known at the start of the task. */

@@ -7,10 +7,10 @@ import type { ImportHeader } from '#domain/definition/datasets.js';
 import type { DerivedActions } from '#domain/definition/mapping.js';
 import type { ContentDigests } from '#domain/market/market-handle.js';
 import type { ColumnType, RowFormat } from '#domain/outputs/export-table.js';
-import type { ListCell, ListViewName, MarketViewName, RunViewName, SqlViewName } from '#domain/outputs/sql-views.js';
+import type { ListCell, ListViewName, MarketViewName, RunSqlView, SqlViewName } from '#domain/outputs/sql-views.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { DividendError } from '../content/market-content.js';
-import type { FileDigest } from '../formats/source-file.js';
+import type { SourceDigest } from '../formats/source-file.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import type { TransferMessage } from '../panels/shared-market.js';
 import type { DatabaseLocation } from '../read/database-location.js';
@@ -49,7 +49,7 @@ export interface SqlLimits {
 
 /** Tables that a query reads. Conditions of the query on `index_id` limit them. */
 export interface SqlNeeds {
-  readonly runs: readonly { readonly view: RunViewName; readonly indexId: string }[];
+  readonly runs: readonly { readonly view: RunSqlView; readonly indexId: string }[];
   /** Views with the columns in the query. Null selects all columns. */
   readonly market: readonly { readonly view: MarketViewName; readonly columns: readonly string[] | null }[];
   readonly lists: readonly ListViewName[];
@@ -156,7 +156,7 @@ export interface ContentSummary {
   readonly rowsRead?: RowsByTable;
   /** Total size of the files that were read or written, in bytes. */
   readonly bytes: number;
-  readonly files: readonly FileDigest[];
+  readonly files: readonly SourceDigest[];
   /** Tables that were not read because their files are unchanged. */
   readonly unchangedTables?: readonly TableKind[];
   /** Numbers of actions derived from adjusted closes; null if no derivation was requested. */

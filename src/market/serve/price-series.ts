@@ -67,7 +67,7 @@ export interface SeriesRequest {
 }
 
 /** Dated table of numbers, NaN for missing values. */
-export interface DatedTable {
+export interface PriceTable {
   readonly days: Int32Array;
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
 }
@@ -79,7 +79,7 @@ const COUNT_FIELDS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING
  * Returns the bars of one security in the requested form. They are adjusted, then aggregated by week or month, then cut
  * to the window.
  */
-export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): DatedTable {
+export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): PriceTable {
   const { dates, fields, names, position } = bars;
   const from = request.start === null ? 0 : findFirstAtLeast(dates, request.start);
   const to = request.end === null ? dates.length : findLastAtMost(dates, request.end) + 1;
@@ -229,14 +229,14 @@ function listEffectsBySession(
   return effects;
 }
 
-type Columns = DatedTable['columns'];
+type Columns = PriceTable['columns'];
 
 function aggregatePeriods(
   dates: Int32Array,
   columns: Columns,
   rows: Int32Array,
   interval: 'weekly' | 'monthly',
-): DatedTable {
+): PriceTable {
   const groups: number[][] = [];
   let last: number | undefined;
   for (const t of rows) {

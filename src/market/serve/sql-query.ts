@@ -5,8 +5,8 @@ import type { ColumnType } from '#domain/outputs/export-table.js';
 import {
   LIST_VIEWS,
   MARKET_VIEWS,
-  RUN_VIEWS,
-  type RunViewName,
+  RUN_SQL_VIEWS,
+  type RunSqlView,
   SQL_VIEWS,
   type SqlViewName,
 } from '#domain/outputs/sql-views.js';
@@ -380,8 +380,8 @@ const SQL_TYPES: Readonly<Record<SqlColumnType, string>> = {
 const INPUT_SCHEMA = 'input';
 
 const formatTable = (name: string) => `${INPUT_SCHEMA}.${quoteName(name)}`;
-const formatRunTable = (view: RunViewName, index: number) => `${view}#${index}`;
-const formatRestTable = (view: RunViewName) => `${view}#rest`;
+const formatRunTable = (view: RunSqlView, index: number) => `${view}#${index}`;
+const formatRestTable = (view: RunSqlView) => `${view}#rest`;
 
 type Columns = Readonly<Record<string, SqlColumnType>>;
 
@@ -416,7 +416,7 @@ function formatPlanningTables(
   const excludedConditions = [...named, ...others].map(
     (id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${quoteText(id)}`,
   );
-  const runStatements = RUN_VIEWS.flatMap((view) => {
+  const runStatements = RUN_SQL_VIEWS.flatMap((view) => {
     if (!views.has(view) || (named.length === 0 && !hasRest)) return [formatEmptyView(view, columns[view])];
     const columnTypes = formatColumnTypes(createDefinedColumns(columns[view]));
     const names = named.map((id, i) => [quoteText(id), formatRunTable(view, i)] as const);
@@ -441,7 +441,7 @@ const formatBranch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS
 
 /** Returns the SQL of the views over the inputs of a query. All other views are empty. */
 function formatReadingTables({ query, columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
-  const runStatements = RUN_VIEWS.map((view) => {
+  const runStatements = RUN_SQL_VIEWS.map((view) => {
     const branches = needs.runs.flatMap((need, i) =>
       need.view === view
         ? [`SELECT ${quoteText(need.indexId)} AS index_id, * FROM read_parquet(${quoteText(inputs.runs[i]!)})`]
@@ -588,7 +588,7 @@ function findNeeds(
   named: readonly string[],
   tables: ReadonlySet<string>,
 ): SqlNeeds {
-  const runs = RUN_VIEWS.flatMap((view) => {
+  const runs = RUN_SQL_VIEWS.flatMap((view) => {
     const requestedIds = tables.has(formatRestTable(view))
       ? ids
       : named.filter((_, i) => tables.has(formatRunTable(view, i)));

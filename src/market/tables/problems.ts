@@ -77,7 +77,7 @@ const LOCATIONS_MAX = 10;
 const LISTED_LOCATIONS_MAX = 3;
 
 /** Problem of a dataset. */
-export interface Problem {
+export interface DataProblem {
   readonly code: FindingCode;
   readonly path: string;
   readonly message: string;
@@ -102,10 +102,10 @@ export interface Problems {
    */
   nameFile(label: string, file: string): void;
   /** Adds an error. @param times number of problems that it represents, including itself */
-  error(problem: Problem, times?: number): void;
-  warning(problem: Problem): void;
+  error(problem: DataProblem, times?: number): void;
+  warning(problem: DataProblem): void;
   /** Adds a warning unless one with its code and path was added in this way before. */
-  warnOnce(problem: Problem): void;
+  warnOnce(problem: DataProblem): void;
   /** Records that two rows of one security and date differ. The later row also has an error. */
   conflict(conflict: ValueConflict): void;
   /** Returns the conflicts by security, in the order of their first occurrence. */
@@ -163,7 +163,7 @@ export function createProblems(): Problems {
 
   function addProblem(
     severity: Severity,
-    { code, path, message, value, accepted, column, at = path }: Problem,
+    { code, path, message, value, accepted, column, at = path }: DataProblem,
     times: number,
   ): void {
     const file = findFile(at, files);
@@ -308,23 +308,23 @@ function formatLocation(path: string, column: string | undefined): string {
 }
 
 /** Describes a cell without a valid identifier. @param text null if it is empty */
-export function describeBadIdentifier(path: string, text: string | null): Problem {
+export function describeBadIdentifier(path: string, text: string | null): DataProblem {
   if (text === null) return { code: 'BAD_IDENTIFIER', path, message: 'The identifier is empty.' };
   return {
     code: 'BAD_IDENTIFIER',
     path,
-    message: `${quoteText(text)} is not an identifier, which has 1 to 64 characters and no control characters.`,
+    message: `${quoteValue(text)} is not an identifier, which has 1 to 64 characters and no control characters.`,
     value: text,
   };
 }
 
 /** Describes a cell without a valid day. @param column as written in the file. @param text null if it is empty */
-export function describeBadDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): Problem {
+export function describeBadDay(path: string, column: string, text: string | null, format = 'YYYY-MM-DD'): DataProblem {
   if (text === null) return { code: 'BAD_DATE', path, message: `${column} is empty.` };
   return {
     code: 'BAD_DATE',
     path,
-    message: `${column} is ${quoteText(text)}; a day that exists, ${format}, is needed.`,
+    message: `${column} is ${quoteValue(text)}; a day that exists, ${format}, is needed.`,
     value: text,
   };
 }
@@ -333,7 +333,7 @@ export function describeBadDay(path: string, column: string, text: string | null
  * Describes a market row with the same keys as an earlier row.
  * @param earlier location of the earlier row and comparison of its values, if known
  */
-export function describeRepeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): Problem {
+export function describeRepeatedKey(path: string, identifier: string, day: Day, earlier?: EarlierRow): DataProblem {
   const earlierText =
     earlier === undefined ? '' : `: ${earlier.path}, with ${earlier.isSame ? 'the same' : 'other'} values`;
   const message = `An earlier row already holds ${identifier} on ${formatDay(day)}${earlierText}.`;
@@ -353,7 +353,7 @@ export function formatNonPositivePrice(column: string, value: number): string {
 }
 
 /** Quotes a text of a file for a message. */
-export function quoteText(text: string): string {
+export function quoteValue(text: string): string {
   return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
 }
 

@@ -7,14 +7,14 @@ import type { DeskState } from '#domain/definition/action-desk.js';
 import { findTextInEffect } from '#domain/definition/amendments.js';
 import type { Approval } from '#domain/definition/approvals.js';
 import {
-  type Check,
+  type PlanCheck,
   type CheckedComposition,
   type CheckedLevels,
   type CheckFinding,
   type CheckInput,
   type CheckMeasure,
   findCheckKind,
-  formatPercent,
+  formatPercentText,
   LEVEL_VARIANTS,
   listStandardChecks,
   type MoveEvidence,
@@ -29,7 +29,7 @@ import { computeRunId } from '#store/document-identity.js';
 import type { DocumentReader } from '#store/port.js';
 import { requireIndex } from '../indices/documents.js';
 import type { Publications } from '../publication/publications.js';
-import { type Exports, readBytes } from '../runs/exports.js';
+import { type Exports, collectBytes } from '../runs/exports.js';
 import type { Approvals } from '../shared/approvals.js';
 import { findRun } from '../shared/run-documents.js';
 import { readDeskState } from '../stores/action-desk.js';
@@ -90,7 +90,7 @@ export async function readTable(
       { subject: run.index_id, id: computeRunId(run) },
       { ...terms, format: 'json' },
     );
-    const body = JSON.parse(Buffer.from(await readBytes(await runExport.open(signal))).toString()) as {
+    const body = JSON.parse(Buffer.from(await collectBytes(await runExport.open(signal))).toString()) as {
       readonly columns: readonly string[];
       readonly data: readonly (readonly (string | number | null)[])[];
     }; // the engine wrote the file with these columns
@@ -251,7 +251,7 @@ export function createComparePerformer(dependencies: ChecksDependencies): Perfor
 async function performChecks(
   dependencies: ChecksDependencies,
   context: StepContext<unknown>,
-  checks: readonly Check[],
+  checks: readonly PlanCheck[],
 ): Promise<StepOutcome> {
   const { documents, markets } = dependencies;
   const { day, put, clear, getAncestors, signal } = context;
@@ -299,7 +299,7 @@ async function performChecks(
 }
 
 /** Writes each decision to accept findings to the log of the step. Writes each decision only once. */
-async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly Check[]): Promise<void> {
+async function logWaivers({ day, log }: StepContext<unknown>, checks: readonly PlanCheck[]): Promise<void> {
   const { steps, waivers } = day();
   const ownLog = steps.find(({ state }) => state === 'running')?.log ?? [];
   for (const { check, index_id: index, identifier, author, reason } of waivers) {
@@ -349,17 +349,17 @@ async function createRequestedOverrides(
 }
 
 export interface FindingDetail {
-  readonly check: Check['check'];
+  readonly check: PlanCheck['check'];
   /** Security or series; null for the index as a whole. */
   readonly identifier: string | null;
-  readonly severity: Check['severity'];
+  readonly severity: PlanCheck['severity'];
   readonly measure: CheckMeasure | null;
   /** Prices and weight of a price move; absent for other findings. */
   readonly evidence?: MoveEvidence;
 }
 
 function createResult(
-  { check, severity }: Check,
+  { check, severity }: PlanCheck,
   { identifier, message, measure, evidence }: CheckFinding,
   { waivers, overrides }: AcceptedFindings,
 ): ItemResult {
@@ -430,5 +430,5 @@ function summariseMoves(moves: readonly Item[]): string | null {
   if (first === undefined || moves.length < 2 || measures.length < moves.length) return null;
   if (measures.some(({ limit }) => limit !== first.limit)) return null;
   const largest = measures.reduce((a, b) => (Math.abs(b.value) > Math.abs(a.value) ? b : a));
-  return `${formatCount(moves.length, 'unexplained move')}, largest ${largest.identifier} ${formatPercent(largest.value)}, limit ${formatPercent(first.limit)}.`;
+  return `${formatCount(moves.length, 'unexplained move')}, largest ${largest.identifier} ${formatPercentText(largest.value)}, limit ${formatPercentText(first.limit)}.`;
 }

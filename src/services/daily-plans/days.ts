@@ -19,7 +19,7 @@ import {
 } from '#domain/outputs/daily-plans.js';
 import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
 import { type ArtifactStore, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
-import type { Admission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import type { FindingDetail } from './checks.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
 import {
@@ -31,7 +31,7 @@ import {
   hasEnded,
   holdsLaterDays,
   listFiles,
-  readDay,
+  readPlanDay,
   readState,
   refuseMissingDay,
   renewDay,
@@ -208,8 +208,8 @@ function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecision
       documents.transaction((tx) => decideInTransaction(tx, admit), { by: authorship }),
     );
 
-    async function decideInTransaction(tx: DocumentTransaction, admit: Admission['admit']): Promise<ScheduleDay> {
-      const storedDay = await readDay(tx, scheduleId, date);
+    async function decideInTransaction(tx: DocumentTransaction, admit: ChangeAdmission['admit']): Promise<ScheduleDay> {
+      const storedDay = await readPlanDay(tx, scheduleId, date);
       if (storedDay === undefined) throw refuseMissingDay(scheduleId, date);
       if (hasEnded(storedDay))
         throw new Refusal('DAY_ENDED', `The day ${date} of ${scheduleId} is ${storedDay.state}.`, {
@@ -230,7 +230,7 @@ function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecision
       assertSession(schedule, date, dependencies);
       const day = await documents.transaction(
         async (tx) => {
-          const storedDay = await readDay(tx, scheduleId, date);
+          const storedDay = await readPlanDay(tx, scheduleId, date);
           const next = createRenewal(storedDay, schedule, { date, again, calendars, now });
           await days.changeIn(tx, next);
           const { indices } = schedule.plan;
@@ -288,7 +288,7 @@ function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecision
       await documents.transaction(
         async (tx) => {
           for (const date of sessions) {
-            const storedDay = await readDay(tx, scheduleId, date);
+            const storedDay = await readPlanDay(tx, scheduleId, date);
             if (storedDay?.state === 'done' || storedDay?.state === 'running') continue;
             await days.changeIn(tx, createRenewal(storedDay, schedule, { date, again: [], calendars, now }));
           }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay, toLocalDay } from '#domain/base/time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { listReferences } from '#domain/definition/references.js';
@@ -18,13 +18,13 @@ import {
   type StoredStep,
 } from '#domain/outputs/daily-plans.js';
 import type { Clock } from '#jobs/port/clock.js';
-import type { JobLog, Origin } from '#jobs/port/queue.js';
+import type { JobLog, JobOrigin } from '#jobs/port/queue.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { DocumentStore } from '#store/port.js';
 import { runUnrestricted } from '#store/reach.js';
 import type { FollowingCalendars } from '../indices/calendars.js';
 import { findIndex } from '../indices/documents.js';
-import type { Keys } from '../keys/keys.js';
+import type { AccessKeys } from '../keys/keys.js';
 import { type ChecksDependencies, createChecksPerformer, createComparePerformer, describeReason } from './checks.js';
 import type { ScheduleReader } from './schedules.js';
 import {
@@ -34,7 +34,7 @@ import {
   createRefreshPerformer,
   createRenderPerformer,
   createRunPerformer,
-  type DeliverDependencies,
+  type DeliveryStep,
   type ExportDependencies,
   type ItemResult,
   type Performer,
@@ -55,7 +55,7 @@ import {
   keepDay,
   LEASE_MS,
   LeaseLost,
-  readDay,
+  readPlanDay,
   readState,
   type StoredDays,
 } from './stored-days.js';
@@ -71,7 +71,7 @@ const KEY_ID = /^[A-Za-z0-9]{12}$/;
  * scope that a step needs. If a newer key has the same name, the newer key is checked instead.
  */
 export function findAuthorFault(
-  keys: Pick<Keys, 'findScopes'>,
+  keys: Pick<AccessKeys, 'findScopes'>,
   { author, key_id: id, plan }: Pick<DayDocument, 'author' | 'key_id' | 'plan'>,
 ): string | undefined {
   if (id === null || !KEY_ID.test(id)) return undefined;
@@ -93,7 +93,7 @@ export type PerformerDependencies = RefreshDependencies &
   PublishDependencies &
   ExportDependencies &
   RenderDependencies &
-  DeliverDependencies;
+  DeliveryStep;
 
 /** Creates the performer of each kind of step. */
 export const createPerformers = (dependencies: PerformerDependencies): Performers => ({
@@ -176,7 +176,7 @@ async function performStep(position: number, spec: Step, terms: PerformTerms): P
  * @throws the failure itself if it is not a refusal, the store is unavailable, or the round was aborted
  */
 function createRefusedStep(failure: unknown, signal: AbortSignal): StepOutcome {
-  const isOutage: boolean = isUnavailable(failure);
+  const isOutage: boolean = isStoreUnavailable(failure);
   if (isOutage || signal.aborted || !(failure instanceof Refusal)) throw failure;
   return { state: 'failed', code: failure.code, message: failure.message };
 }
@@ -281,7 +281,7 @@ function createAuthorship({ author, key_id: keyId, schedule_id: id, date }: DayD
   return { author, keyId, note: `Schedule ${id}, ${date}`, requestId: '' };
 }
 
-function createOrigin({ author, key_id: owner, schedule_id: id, date }: DayDocument): Origin {
+function createOrigin({ author, key_id: owner, schedule_id: id, date }: DayDocument): JobOrigin {
   return { owner, author, note: `Schedule ${id}, ${date}`, requestId: '', traceId: null, callback: null };
 }
 
@@ -391,7 +391,9 @@ function createDayRounds({
 }
 
 const describeFailure = (failure: unknown): string =>
-  isUnavailable(failure) ? failure.message : 'A step failed unexpectedly. The log of the service contains the cause.';
+  isStoreUnavailable(failure)
+    ? failure.message
+    : 'A step failed unexpectedly. The log of the service contains the cause.';
 
 /** Returns a day with the state of a closed exchange: no step runs. */
 const createClosedDay = (day: DayDocument, reason: string, timestamp: string): DayDocument => ({
@@ -448,7 +450,7 @@ async function pruneFiles(documents: DocumentStore, { scheduleId, keepDays, toda
     await documents.transaction(async (tx) => {
       for (const date of dates) {
         // The files of an unreadable day are kept.
-        const day = await readDay(tx, scheduleId, date).catch(() => undefined);
+        const day = await readPlanDay(tx, scheduleId, date).catch(() => undefined);
         if (day === undefined || !hasFiles(day)) continue;
         const isOld = day.finished_at !== null && day.finished_at.slice(0, DATE_LENGTH) < cutoffDate;
         if (isOld) await tx.put('schedule-day', formatDayId(scheduleId, date), removeFiles(day));
@@ -493,10 +495,10 @@ export async function resumeDays(
     for (const date of (await days.state(id)).open) {
       const isWaiting = (day: DayDocument | undefined): day is DayDocument =>
         day !== undefined && !hasEnded(day) && isAwaited(day);
-      if (!isWaiting(await readDay(documents, id, date))) continue;
+      if (!isWaiting(await readPlanDay(documents, id, date))) continue;
       isDue = true;
       await documents.transaction(async (tx) => {
-        const day = await readDay(tx, id, date);
+        const day = await readPlanDay(tx, id, date);
         if (isWaiting(day)) await days.changeIn(tx, { ...day, next_attempt_at: formatTimestamp(now()) });
       });
     }
@@ -612,7 +614,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
 
   /** Logs a failure, unless the store is unavailable. The next turn tries again. */
   function logFailure(failure: unknown, context: object, message: string): void {
-    if (!isUnavailable(failure)) log.error({ ...context, err: failure }, message);
+    if (!isStoreUnavailable(failure)) log.error({ ...context, err: failure }, message);
   }
 
   function scheduleNextTurn(ms: number): void {

@@ -5,7 +5,7 @@ import { formatDay, isTimeZone, parseValidDay, toLocalDay } from '#domain/base/t
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { findCheckKind } from '#domain/definition/daily-plan-checks.js';
 import { createFileName } from '#domain/definition/target-addresses.js';
-import { isWithin } from '#domain/definition/reach.js';
+import { isIdWithin } from '#domain/definition/reach.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
 import { readPattern, type ScheduleBody, ScheduleDocument } from '#domain/outputs/daily-plans.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
@@ -287,7 +287,7 @@ export function createSchedules({ documents, calendars, now, findMarket }: Sched
 /** Refuses indices that a client may read but not run or publish. @throws Refusal FORBIDDEN_ID */
 function assertOwnSchedule({ indices }: ScheduleBody): void {
   const reach = findCurrentReach();
-  const other = reach && indices.find((id) => !isWithin(reach, id));
+  const other = reach && indices.find((id) => !isIdWithin(reach, id));
   if (other !== undefined) throw outside(reach!, 'index', other);
 }
 

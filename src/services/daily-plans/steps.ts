@@ -22,7 +22,7 @@ import {
 import { RenderDocument } from '#domain/outputs/report-templates.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
 import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { RefreshReport } from '#market/judge/refresh.js';
 import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
@@ -33,7 +33,7 @@ import { findReferencedStore, requireIndex } from '../indices/documents.js';
 import type { Publications } from '../publication/publications.js';
 import type { Reports } from '../reports/reports.js';
 import type { Analytics } from '../runs/backtests.js';
-import { type Exports, readBytes } from '../runs/exports.js';
+import { type Exports, collectBytes } from '../runs/exports.js';
 import { findRun } from '../shared/run-documents.js';
 import type { DatasetSubmissions } from '../stores/jobs.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -94,7 +94,7 @@ export interface StepContext<S> {
   readonly timestamp: () => string;
   /** Author of the published closes. */
   readonly by: Authorship;
-  readonly origin: Origin;
+  readonly origin: JobOrigin;
   /** Aborted when the service stops, or another process takes over the day. */
   readonly signal: AbortSignal;
 }
@@ -200,7 +200,7 @@ async function listPlanMarkets(
   return [...marketsByStore.values()];
 }
 
-export interface DeliverDependencies {
+export interface DeliveryStep {
   readonly clients: ClientReader;
   readonly records: Pick<DeliveryRecords, 'keeper'>;
   readonly deliver: DeliverFiles;
@@ -213,7 +213,7 @@ const CLIENT_CONCURRENCY = 4;
  * Delivers the files of a day to clients. Each item is one target of one client. Because an item has no index, it never
  * blocks an index.
  */
-export function createDeliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
+export function createDeliverPerformer({ clients, records, deliver }: DeliveryStep): Performer<'deliver'> {
   return async (context) => {
     const { spec, day, put, drop, item, signal, timestamp } = context;
     const files = listFiles(day());
@@ -309,7 +309,7 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
     const { table, format, by, from_start: isFromStart } = file;
     const run = { subject: indexId, id: findPublishedRun(context.day().steps, indexId) };
     const request = { table, format, end: date, ...(isFromStart ? {} : { start: date }), ...(by && { by }) };
-    const bytes = await readBytes(await (await exports.export(run, request)).open(signal));
+    const bytes = await collectBytes(await (await exports.export(run, request)).open(signal));
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     const { name: artifact } = await artifacts.write(bytes, sha256);
     const name = formatFileName(file, indexId, context);

@@ -144,7 +144,7 @@ export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDE
 export const formatDayId = (scheduleId: string, date: string): string =>
   formatNumberedId(scheduleId, parseValidDay(date));
 
-export async function readDay(
+export async function readPlanDay(
   reader: Pick<DocumentReader, 'get'>,
   scheduleId: string,
   date: string,
@@ -194,7 +194,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
   }
 
   return {
-    get: (scheduleId, date) => readDay(documents, scheduleId, date),
+    get: (scheduleId, date) => readPlanDay(documents, scheduleId, date),
     state: (scheduleId) => readState(documents, scheduleId),
     changeIn: putDay,
     begin: (scheduleId, days, through) =>
@@ -207,7 +207,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
       }),
     claim: (scheduleId, date, holder) =>
       documents.transaction(async (tx) => {
-        const day = await readDay(tx, scheduleId, date);
+        const day = await readPlanDay(tx, scheduleId, date);
         if (day === undefined || hasEnded(day)) return undefined;
         const { lease, next_attempt_at: next } = day;
         const nowMs = now();
@@ -225,7 +225,7 @@ export function createStoredDays({ documents, now, isShared }: StoredDaysDepende
     save: (day, { holder, isOver }) =>
       documents.transaction(
         async (tx) => {
-          const storedDay = await readDay(tx, day.schedule_id, day.date);
+          const storedDay = await readPlanDay(tx, day.schedule_id, day.date);
           if (storedDay?.lease?.holder !== holder) throw new LeaseLost(`${day.schedule_id} ${day.date}`);
           const lease = isOver ? null : { holder, until: formatTimestamp(now() + LEASE_MS) };
           const { renewal } = storedDay;

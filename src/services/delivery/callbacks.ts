@@ -12,7 +12,7 @@ import type { JobCallback } from '#jobs/port/life-cycle.js';
 import type { JobLog } from '#jobs/port/queue.js';
 import { type JobRecord, readJobRecord } from '#jobs/port/record.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
+import { type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 
 export interface CallbackDestinationOptions {
   /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */
@@ -95,7 +95,7 @@ export interface Failure {
  * Messages about ended jobs. A message is stored as a document until its receiver has accepted it or all attempts have
  * failed. Therefore it is delivered at least once.
  */
-export interface Deliveries {
+export interface CallbackMessages {
   /**
    * Checks that messages may be sent to a URL and that there is space for one. @throws Refusal VALIDATION_FAILED for a
    * URL that is not permitted, OVERLOADED if too many messages wait
@@ -128,7 +128,7 @@ const PAUSE_MS_MAX = 3_600_000;
  */
 const CLAIM_MS = 60_000;
 
-export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
+export function createDeliveries(dependencies: DeliveriesDependencies): CallbackMessages {
   const { documents, destinations, send, clock, log, isShared = false } = dependencies;
   /** Deliveries that wait for their time. The value cancels the wait. */
   const waitingTimers = new Map<string, () => void>();
@@ -183,7 +183,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     const leaseEnd = formatTimestamp(nowMs + CLAIM_MS);
     const { isClaimed, next } = await documents.transaction(async (tx) => {
       const storedDocument = await tx.get('delivery', id);
-      const delivery = readStored(storedDocument, readDelivery);
+      const delivery = readStoredBody(storedDocument, readDelivery);
       const next = delivery?.next_attempt_at;
       if (delivery === undefined || Date.parse(delivery.next_attempt_at) > nowMs) return { isClaimed: false, next };
       await tx.put('delivery', id, { ...delivery, next_attempt_at: leaseEnd } satisfies Delivery);
@@ -195,7 +195,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
 
   async function attemptDelivery(id: string): Promise<void> {
     const storedDocument = await documents.get('delivery', id);
-    const delivery = readStored(storedDocument, readDelivery);
+    const delivery = readStoredBody(storedDocument, readDelivery);
     if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
     // The operator may have removed the host from the list since the message was stored.
     const failure = destinations.findProblem(delivery.url) ?? (await send(delivery, closing.signal));
@@ -254,7 +254,7 @@ async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outc
   if (next === null) await tx.delete('delivery', id);
   else await tx.put('delivery', id, { ...delivery, attempts, next_attempt_at: next } satisfies Delivery);
   const storedDocument = await tx.get('job', jobId);
-  const job = readStored(storedDocument, readJobRecord);
+  const job = readStoredBody(storedDocument, readJobRecord);
   if (job?.callbacks.some((callback) => callback.delivery_id === id) !== true) return;
   const callbacks = job.callbacks.map((callback) =>
     callback.delivery_id === id ? { ...callback, ...outcome } : callback,

@@ -1,4 +1,4 @@
-import { isWithin } from '#domain/definition/reach.js';
+import { isIdWithin } from '#domain/definition/reach.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import {
   type ClientBody,
@@ -8,7 +8,7 @@ import {
   readSigningSecrets,
   readSecret,
   removeSecrets,
-  type Target,
+  type DeliveryTarget,
   TARGET_CATALOGUE,
 } from '#domain/definition/delivery.js';
 import { EXPORT_NAMES } from '#domain/outputs/exports.js';
@@ -49,7 +49,7 @@ export interface ClientRecord {
   /** Reason why the client receives nothing: one of its targets is not permitted. */
   readonly problem?: string | undefined;
   /** Returns the secret of a target; undefined if none is stored. @throws Refusal DOCUMENT_UNREADABLE */
-  findSecret(target: Target): string | undefined;
+  findSecret(target: DeliveryTarget): string | undefined;
 }
 
 export interface ClientReader {
@@ -274,7 +274,7 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
 }
 
 /** Returns the field that decides where the files of a target go, and its value. */
-function findPlace(target: Target): readonly [field: string, value: unknown] {
+function findPlace(target: DeliveryTarget): readonly [field: string, value: unknown] {
   if (target.type === 'mail') return ['to', target.to];
   if (target.type === 'bucket' && target.endpoint !== null) return ['endpoint', target.endpoint];
   if (target.type === 'bucket' && target.access_key_id !== null && target.region !== null)
@@ -282,7 +282,7 @@ function findPlace(target: Target): readonly [field: string, value: unknown] {
   return ['url', target.url];
 }
 
-const needsSecret = (target: Target): boolean =>
+const needsSecret = (target: DeliveryTarget): boolean =>
   target.type === 'sftp' || target.type === 'callback' || (target.type === 'bucket' && target.access_key_id !== null);
 
 async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Promise<Secrets> {
@@ -294,7 +294,7 @@ async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Pro
  * Returns the stored secret of a target. A secret that was stored for another address is not returned, so that it is
  * never sent to a wrong address.
  */
-const findStoredSecret = (storedSecrets: Secrets, target: Target): Secrets[string] | undefined =>
+const findStoredSecret = (storedSecrets: Secrets, target: DeliveryTarget): Secrets[string] | undefined =>
   storedSecrets[target.name]?.owner === findSecretOwner(target) ? storedSecrets[target.name] : undefined;
 
 /** Tables that files may contain: those of exports, and rendered reports. */
@@ -318,5 +318,5 @@ function assertOwnClient({ entitlements }: ClientBody): void {
   const reach = findCurrentReach();
   if (reach === undefined) return;
   for (const { indices } of entitlements)
-    for (const id of indices ?? ['*']) if (!isWithin(reach, id)) throw outside(reach, 'index', id);
+    for (const id of indices ?? ['*']) if (!isIdWithin(reach, id)) throw outside(reach, 'index', id);
 }

@@ -7,7 +7,7 @@ import {
   DELIVERY_LINES_MAX,
   DeliveryRecord,
   isEntitled,
-  type Target,
+  type DeliveryTarget,
 } from '#domain/definition/delivery.js';
 import { createPath, findPathProblem } from '#domain/definition/target-addresses.js';
 import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
@@ -18,7 +18,7 @@ import {
   type DeliveryDestinations,
   DeliveryFault,
   type OutgoingFile,
-  type Sender,
+  type FileSender,
   type Senders,
   type SendJob,
 } from './targets.js';
@@ -189,7 +189,7 @@ export interface DayFile {
 
 export interface DeliveryTerms {
   readonly client: ClientRecord;
-  readonly target: Target;
+  readonly target: DeliveryTarget;
   readonly schedule: string;
   readonly date: string;
   readonly files: readonly DayFile[];
@@ -274,7 +274,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
     let mayHelp = false;
     const change = (path: string, values: Partial<DeliveredFile>): void =>
       record.put({ ...record.file(target.name, path)!, ...values });
-    const job: Omit<SendJob<Target>, 'secret'> = {
+    const job: Omit<SendJob<DeliveryTarget>, 'secret'> = {
       target,
       client: client.id,
       schedule,
@@ -308,7 +308,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       const accepted = await refuseWrongPaths(job);
       // `senders[target.type]` accepts this target, but TypeScript cannot infer this from the union.
       const order = { ...job, files: accepted, secret: findSecret(client, target) };
-      if (accepted.length > 0) await (senders[target.type] as Sender<never>)(order as never);
+      if (accepted.length > 0) await (senders[target.type] as FileSender<never>)(order as never);
     } catch (failure) {
       if (signal.aborted || !(failure instanceof DeliveryFault)) throw failure;
       mayHelp ||= !failure.isFinal;
@@ -325,7 +325,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
 async function refuseWrongPaths({
   files,
   failed,
-}: Pick<SendJob<Target>, 'files' | 'failed'>): Promise<readonly OutgoingFile[]> {
+}: Pick<SendJob<DeliveryTarget>, 'files' | 'failed'>): Promise<readonly OutgoingFile[]> {
   const accepted: OutgoingFile[] = [];
   for (const file of files) {
     const problem = findPathProblem(file.path);
@@ -354,7 +354,7 @@ async function failFiles(
   await record.flush();
 }
 
-function findSecret(client: ClientRecord, target: Target): string | undefined {
+function findSecret(client: ClientRecord, target: DeliveryTarget): string | undefined {
   try {
     return client.findSecret(target);
   } catch (failure) {
@@ -413,7 +413,7 @@ function plan({
 }
 
 function formatPath(
-  target: Target,
+  target: DeliveryTarget,
   { name: file, indexId: index, table }: DayFile,
   { client, schedule, date }: { readonly client: string; readonly schedule: string; readonly date: string },
 ): string {

@@ -8,12 +8,12 @@ import { type HostPort, maskUrlPasswords, parseHostPort } from '#base/addresses.
 import { callOnce } from '#base/once.js';
 import { findBundlePath } from '#bundle';
 import { LIMITS } from '#domain/base/limits.js';
-import { type ErrorCode, isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { type ErrorCode, isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
 import {
   listTargetProblems,
   readSigningSecrets,
-  type Target,
+  type DeliveryTarget,
   type TargetOf,
   type TargetType,
 } from '#domain/definition/delivery.js';
@@ -67,7 +67,7 @@ export interface SendJob<T> {
  * it with the same content.
  * @throws DeliveryFault if the target cannot be used; every file without a result has then failed
  */
-export type Sender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
+export type FileSender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
 
 /** Error of a target, or of one file at a target. */
 export class DeliveryFault extends Error {
@@ -144,7 +144,7 @@ export interface DeliveryDestinationOptions {
 /** Destinations to which the operator permits deliveries. */
 export interface DeliveryDestinations {
   /** Returns the reason why deliveries to a target are not permitted; undefined if they are permitted. */
-  findProblem(target: Target): string | undefined;
+  findProblem(target: DeliveryTarget): string | undefined;
   /** Returns the access data for the bucket of a target. @param secret secret of the client's key */
   createAccess(target: TargetOf<'bucket'>, secret: string | undefined): S3Access;
   /**
@@ -301,7 +301,7 @@ const REQUEST_LIMITS = { patienceMs: 4000, answerMs: 60_000 };
 
 /** Writes each file as an object. An object becomes visible only when it is complete. */
 const createBucketSender =
-  (destinations: Pick<DeliveryDestinations, 'createAccess'>): Sender<'bucket'> =>
+  (destinations: Pick<DeliveryDestinations, 'createAccess'>): FileSender<'bucket'> =>
   async (job) => {
     const { target, secret } = job;
     const client = createS3Client(destinations.createAccess(target, secret), REQUEST_LIMITS);
@@ -331,13 +331,14 @@ async function putChecksum(
 }
 
 function toFault(failure: unknown): unknown {
-  const isStoreFault = failure instanceof ArtifactStoreFault || (failure instanceof Refusal && isUnavailable(failure));
+  const isStoreFault =
+    failure instanceof ArtifactStoreFault || (failure instanceof Refusal && isStoreUnavailable(failure));
   return isStoreFault ? new DeliveryFault(failure.message, { cause: failure }) : failure;
 }
 
 /** Sends each file as the body of a signed request. All attempts have the same message id. */
 const createCallbackSender =
-  (post: SignedPostSender): Sender<'callback'> =>
+  (post: SignedPostSender): FileSender<'callback'> =>
   (job) => {
     // A receiver can verify the messages of this target, and no others.
     const secrets = readSigningSecrets(job.secret ?? '');
@@ -372,7 +373,7 @@ const createCallbackSender =
   };
 
 /** Writes files to a folder. Each file is written under a temporary name and then renamed. */
-const createFolderSender = (destinations: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
+const createFolderSender = (destinations: Pick<DeliveryDestinations, 'assertFolder'>): FileSender<'folder'> => {
   async function send(file: OutgoingFile, root: string, hasChecksum: boolean): Promise<string> {
     const folder = join(root, ...readFolder(file.path).split('/'));
     await destinations.assertFolder(folder);
@@ -464,7 +465,7 @@ const CONNECT_MS = 20_000;
 
 /** Sends the files of a day as mail attachments, in as few mails as their sizes allow. */
 const createMailSender =
-  (server: MailServer | undefined): Sender<'mail'> =>
+  (server: MailServer | undefined): FileSender<'mail'> =>
   async (job) => {
     if (server === undefined) throw new DeliveryFault('Mail is not configured on this service.', { isFinal: true });
     const [small, large] = splitBySize(job.files);
@@ -563,7 +564,7 @@ function formatReason(failure: unknown): string {
 const READY_MS = 20_000;
 
 /** Writes files to a server by SFTP. Each file is written under a temporary name and then renamed. */
-const sendOverSftp: Sender<'sftp'> = async (job) => {
+const sendOverSftp: FileSender<'sftp'> = async (job) => {
   const { target, secret, signal } = job;
   const { client, sftp } = await connect(target, secret, signal);
   const createdFolders = new Set<string>();
@@ -777,7 +778,7 @@ function formatSftpReason({
   return typeof code === 'string' && code !== '' ? code : message.replace(/\.$/, '');
 }
 
-export type Senders = { readonly [T in TargetType]: Sender<T> };
+export type Senders = { readonly [T in TargetType]: FileSender<T> };
 
 export interface SenderDependencies {
   readonly destinations: DeliveryDestinations;

@@ -12,7 +12,7 @@ import {
 } from '#domain/calendars/calendar.js';
 import {
   correctCalendars,
-  createFileName,
+  createCalendarFileName,
   type ExchangeCalendar,
   findUsualHours,
   listSessionsOnlyIn,
@@ -29,9 +29,9 @@ import {
   type DocumentStore,
   type DocumentTransaction,
   parseStored,
-  readStored,
+  readStoredBody,
 } from '#store/port.js';
-import { hasEnded, readDay } from '../daily-plans/stored-days.js';
+import { hasEnded, readPlanDay } from '../daily-plans/stored-days.js';
 import { ALL_CLOSURES, type FollowingCalendars, readRecordedClosures } from '../indices/calendars.js';
 import type { RunStates } from '../runs/states.js';
 import { assertPrecondition, type Precondition } from '../shared/documents.js';
@@ -97,7 +97,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
    */
   async function readStaleReasons(indexId: string, recordedClosures: RecordedClosures): Promise<string[]> {
     const storedDocument = await documents.get('run', indexId);
-    const run = storedDocument && readStored(storedDocument, readRun);
+    const run = storedDocument && readStoredBody(storedDocument, readRun);
     return run === undefined ? [] : [...(await states.reasonsWith(run, recordedClosures))];
   }
 
@@ -140,7 +140,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
       if (plan.calendar !== calendar.code) continue;
       const endedSchedules: string[] = [];
       for (const date of removed) {
-        const day = await readDay(documents, id, date);
+        const day = await readPlanDay(documents, id, date);
         if (day !== undefined && !hasEnded(day)) endedSchedules.push(date);
       }
       const missingSessions = added.filter(
@@ -241,7 +241,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   function requireCalendar(code: string): ExchangeCalendar {
     const option = calendars
       .list()
-      .find((calendarOption) => createFileName(calendarOption.code) === createFileName(code));
+      .find((calendarOption) => createCalendarFileName(calendarOption.code) === createCalendarFileName(code));
     const calendar = option && calendars.base.get(option.code);
     if (calendar !== undefined) return calendar;
     throw new Refusal('CALENDAR_NOT_FOUND', `No calendar has the code ${code}; GET /indices/calendars lists them.`, {
@@ -251,7 +251,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
 
   async function get(code: string): Promise<StoredClosures> {
     const calendar = requireCalendar(code);
-    const id = createFileName(calendar.code);
+    const id = createCalendarFileName(calendar.code);
     const [stored, version] = await Promise.all([
       documents.get(KIND, id),
       readLastVersion(documents, { kind: KIND, id }),
@@ -267,7 +267,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   async function list(): Promise<CalendarClosures[]> {
     const codes = calendars.list().map(({ code }) => code);
     const ids = new Set(await documents.ids(KIND));
-    const calendarCodes = codes.filter((code) => ids.has(createFileName(code))).toSorted(compareText);
+    const calendarCodes = codes.filter((code) => ids.has(createCalendarFileName(code))).toSorted(compareText);
     return (await Promise.all(calendarCodes.map(get))).map(({ closures }) => closures);
   }
 
@@ -292,7 +292,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     calendar: ExchangeCalendar,
     { changes }: ClosuresDocument,
   ): Promise<void> {
-    const version = await readLastVersion(tx, { kind: KIND, id: createFileName(calendar.code) });
+    const version = await readLastVersion(tx, { kind: KIND, id: createCalendarFileName(calendar.code) });
     const next = await mergeSessions(tx, calendar, { changes, version });
     await tx.put('recorded-closures', ALL_CLOSURES, next);
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
@@ -314,7 +314,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const calendar = requireCalendar(code);
       const { changes } = sortChanges(document, calendar);
       const { code: name } = calendar;
-      const version = 1 + (await readLastVersion(documents, { kind: KIND, id: createFileName(name) }));
+      const version = 1 + (await readLastVersion(documents, { kind: KIND, id: createCalendarFileName(name) }));
       const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
       return compare(calendars.get(name)!, after, await mergeSessions(documents, calendar, { changes, version }));
     },
@@ -323,8 +323,8 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const orderedClosures = sortChanges(document, calendar);
       await documents.transaction(
         async (tx) => {
-          await assertPrecondition(tx, KIND, createFileName(calendar.code), ifMatch);
-          await tx.put(KIND, createFileName(calendar.code), orderedClosures);
+          await assertPrecondition(tx, KIND, createCalendarFileName(calendar.code), ifMatch);
+          await tx.put(KIND, createCalendarFileName(calendar.code), orderedClosures);
           await writeSessions(tx, calendar, orderedClosures);
         },
         { by: authorship },
@@ -334,7 +334,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     },
     async remove(code, ifMatch, authorship) {
       const calendar = requireCalendar(code);
-      const id = createFileName(calendar.code);
+      const id = createCalendarFileName(calendar.code);
       if ((await documents.get(KIND, id)) === undefined)
         throw new Refusal('CALENDAR_NOT_FOUND', `No changes of ${calendar.code} are recorded.`);
       await documents.transaction(

@@ -8,8 +8,8 @@ import {
   RecordedClosures,
   type UsedCalendars,
 } from '#domain/calendars/calendar.js';
-import { createFileName, type LiveCalendars } from '#domain/calendars/exchange-calendars.js';
-import { listReviews, listTexts } from '#domain/definition/amendments.js';
+import { createCalendarFileName, type LiveCalendars } from '#domain/calendars/exchange-calendars.js';
+import { listReviews, listDatedTexts } from '#domain/definition/amendments.js';
 import { findBreachRule } from '#domain/definition/compliance.js';
 import { type IndexDocument, isOverlayDocument, listSources } from '#domain/definition/index-document.js';
 import {
@@ -93,7 +93,7 @@ async function applyRecordedClosures(documents: DocumentStore, calendars: LiveCa
     const document = ClosuresDocument.safeParse(body).data;
     return document && { id, changes: document.changes };
   });
-  const byId = new Map(calendars.list().map(({ code }) => [createFileName(code), code]));
+  const byId = new Map(calendars.list().map(({ code }) => [createCalendarFileName(code), code]));
   const recordedClosures: RecordedClosures = {};
   for (const { id, changes } of closures) {
     const code = byId.get(id);
@@ -155,7 +155,7 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
    * covers the dates on which the index follows the text.
    */
   function listReviewCadences(index: IndexDocument): Cadence[] {
-    const texts = listTexts(index);
+    const texts = listDatedTexts(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
       const span = { from, until: texts[k + 1]?.from ?? Infinity };
       const reviews = listReviews(document).map(({ id, document: { rebalance } }) => ({

@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { Id } from '#domain/base/schema.js';
-import { hasValidTexts, listTexts } from '#domain/definition/amendments.js';
+import { hasValidTexts, listDatedTexts } from '#domain/definition/amendments.js';
 import {
   type FilledDocument,
   fillPlugins,
@@ -23,7 +23,7 @@ import {
   type DocumentReader,
   type DocumentStore,
   type DocumentTransaction,
-  readStored,
+  readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -60,7 +60,7 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
   const storedDocument = await reader.get('index', indexId);
   if (storedDocument === undefined)
     throw new Refusal('INDEX_NOT_FOUND', `No index is stored under the id ${indexId}.`, { index_id: indexId });
-  const document = readStored(storedDocument, readIndex);
+  const document = readStoredBody(storedDocument, readIndex);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The index ${indexId} cannot be read; it can still be deleted.`, {
       index_id: indexId,
@@ -71,7 +71,7 @@ export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string)
 /** Returns a stored definition. Returns undefined if it is not stored or is unreadable. */
 export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<IndexDocument | undefined> {
   const storedDocument = await reader.get('index', indexId);
-  return readStored(storedDocument, readIndex);
+  return readStoredBody(storedDocument, readIndex);
 }
 
 /** Definition and all definitions that it refers to, directly or through others: by universes and by derivations. */
@@ -113,7 +113,7 @@ export async function readSources(reader: Reader): Promise<{
   for (const id of stored) {
     const document = await findIndex(reader, id);
     if (document === undefined) continue;
-    const sources = new Set(listTexts(document).flatMap(({ document: text }) => listSourcesOf(text)));
+    const sources = new Set(listDatedTexts(document).flatMap(({ document: text }) => listSourcesOf(text)));
     if (sources.size > 0) sourcesOf.set(id, [...sources]);
   }
   return { stored: new Set(stored), sourcesOf };

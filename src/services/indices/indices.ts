@@ -4,7 +4,7 @@ import { type Finding, hasErrors, reportFindings } from '#domain/base/findings.j
 import { listChanges, toCanonicalJson } from '#domain/base/json.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { listTexts } from '#domain/definition/amendments.js';
+import { listDatedTexts } from '#domain/definition/amendments.js';
 import { type ChangedField, type DefinitionChange, FACTS_LISTED_MAX } from '#domain/definition/approvals.js';
 import { createDerivedDocument, readDerivation } from '#domain/definition/derivation.js';
 import {
@@ -23,8 +23,8 @@ import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { readLogHead } from '#store/history/publication-log.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
-import type { Admission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
+import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import { assertIdOfPath, assertPrecondition, listTakenIdFindings, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
 import { findLookAhead, findModelsOfOtherStores, findUnknownModels } from '../shared/model-documents.js';
@@ -54,7 +54,7 @@ async function createDefinitionRequest(
 ): Promise<ProposedChange | undefined> {
   if ((await readLogHead(reader, id)) === undefined) return undefined;
   const storedDocument = await reader.get('index', id);
-  const storedIndex = readStored(storedDocument, readIndex) ?? null;
+  const storedIndex = readStoredBody(storedDocument, readIndex) ?? null;
   if (after !== null && storedIndex !== null && listChanges(storedIndex, after).length === 0) return undefined;
   const changes = after === null ? [] : listDefinitionChanges(storedIndex, after);
   return {
@@ -81,7 +81,7 @@ function listDefinitionChanges(before: IndexDocument | null, after: IndexDocumen
     toCanonicalJson(listAmendments(after).slice(0, earlierAmendments.length)) === toCanonicalJson(earlierAmendments);
   const [was, is] = isAmendmentAppended ? [removeAmendments(before), removeAmendments(after)] : [before, after];
   const ownChange = createDefinitionChange(was, is as IndexDocument); // the document lacks at most its amendments, which are optional
-  const texts = listTexts(after);
+  const texts = listDatedTexts(after);
   const amendmentChanges = (isAmendmentAppended ? listAmendments(after).slice(earlierAmendments.length) : []).map(
     (amendment, k) => {
       const [earlier, later] = [texts[earlierAmendments.length + k]!, texts[earlierAmendments.length + k + 1]!]; // a definition has one more text than amendments
@@ -225,7 +225,7 @@ async function toSummary(
 function listProblems(document: IndexDocument, stored: SummaryContext['stored']): Finding[] {
   const { store_id: storeId } = document;
   const missing = new Map(
-    listTexts(document)
+    listDatedTexts(document)
       .flatMap(({ document: text }) => listNamedIndices(text))
       .filter(({ id }) => !stored.indices.has(id))
       .map(({ id, path }) => [id, path]),
@@ -257,12 +257,12 @@ function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalDependen
     await requireStored(documents, indexId);
     // A refused request must not cancel any jobs.
     await assertPrecondition(documents, 'index', indexId, ifMatch);
-    const cancelJobs = async (foresee: Admission['foresee']): Promise<void> => {
+    const cancelJobs = async (foresee: ChangeAdmission['foresee']): Promise<void> => {
       const family = await listFamily(documents, indexId, null);
       for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
       await cancelJobsAbout(jobs, collectSubjects(family));
     };
-    const deleteFamily = async (tx: DocumentTransaction, admit: Admission['admit']) => {
+    const deleteFamily = async (tx: DocumentTransaction, admit: ChangeAdmission['admit']) => {
       await requireStored(tx, indexId);
       await assertPrecondition(tx, 'index', indexId, ifMatch);
       const family = await listFamily(tx, indexId, null);
@@ -339,7 +339,7 @@ async function deleteMember(
 /** JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
 
-export interface SavedIndex {
+export interface IndexSave {
   readonly index: IndexDocument;
   readonly findings: readonly Finding[];
 }
@@ -350,7 +350,7 @@ export interface Indices {
   /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
   /** Creates an index. @throws Refusal VALIDATION_FAILED */
-  create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  create(body: Body, by?: Authorship): Promise<{ readonly saved: IndexSave; readonly etag: string }>;
   /**
    * Creates an index that optimises an existing index.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
@@ -359,14 +359,14 @@ export interface Indices {
     parentId: string,
     body: () => unknown,
     by?: Authorship,
-  ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  ): Promise<{ readonly saved: IndexSave; readonly etag: string }>;
   /** Creates or replaces an index. @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED, APPROVAL_REQUIRED */
   replace(
     indexId: string,
     body: Body,
     ifMatch: Precondition | undefined,
     by?: Authorship,
-  ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  ): Promise<{ readonly saved: IndexSave; readonly etag: string }>;
   /**
    * Deletes an index, its optimised children and everything that was computed from them.
    * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
@@ -451,7 +451,7 @@ export function createIndices({
     by: Authorship | undefined,
   ) {
     const market = await findMarketFor(body); // a transaction does not read a market
-    const write = async (tx: DocumentTransaction, admit: Admission['admit']) => {
+    const write = async (tx: DocumentTransaction, admit: ChangeAdmission['admit']) => {
       const accessFindings = await allow(tx);
       const { document, findings } = await check(body, tx, market);
       const allFindings = reportFindings([...accessFindings, ...findings]);

@@ -1,7 +1,7 @@
 import { isKnownAtDecisions } from '#domain/datapoints/functions.js';
 import type { z } from 'zod';
 import type { DatapointEvaluation, DatapointRequest, Methodology } from '#contract/indices/definitions.js';
-import type { LevelSketch } from '#contract/indices/previews.js';
+import type { LevelSketchPayload } from '#contract/indices/previews.js';
 import { type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { AsKnownOn } from '#domain/base/requested-dates.js';
@@ -420,7 +420,7 @@ function limitHistory(
   );
 }
 
-function formatSketch(name: string, { dates, levels, volatilities, exposures }: ComputedSketch): LevelSketch {
+function formatSketch(name: string, { dates, levels, volatilities, exposures }: ComputedSketch): LevelSketchPayload {
   const createSeries = (data: readonly (number | null)[]) => ({ index: [...dates], data: [...data], name });
   return {
     level: createSeries(levels),
@@ -437,7 +437,7 @@ export interface IndexQuestions {
   previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   previewDocument(body: RequestBody, signal: AbortSignal): Json;
   /** Returns the level of the document in the body for the last three years. @throws the refusals of a preview */
-  sketchLevel(body: RequestBody, signal: AbortSignal): Promise<LevelSketch>;
+  sketchLevel(body: RequestBody, signal: AbortSignal): Promise<LevelSketchPayload>;
   /** Returns a WhatIfResponse. @throws Refusal INDEX_NOT_FOUND, and the refusals of a preview */
   whatIf(body: RequestBody, signal: AbortSignal): Json;
   /**

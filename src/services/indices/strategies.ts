@@ -14,7 +14,7 @@ import {
 } from '#domain/definition/strategies.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { Markets } from '#market/serve/served-markets.js';
-import { type DocumentStore, type DocumentTransaction, readStored, type StoredDocument } from '#store/port.js';
+import { type DocumentStore, type DocumentTransaction, readStoredBody, type StoredDocument } from '#store/port.js';
 import { assertIdOfPath, assertPrecondition, formatTakenId, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
 import { deleteRuns, readRunTime } from '../shared/run-documents.js';
@@ -23,7 +23,7 @@ import { findCurrentMarket, findIndex } from './documents.js';
 /** Returns a stored constraint set. Returns undefined if it is not stored or is unreadable. */
 export async function findConstraintSet(reader: Reader, setId: string): Promise<ConstraintSet | undefined> {
   const storedDocument = await reader.get('constraint-set', setId);
-  return readStored(storedDocument, readConstraintSet);
+  return readStoredBody(storedDocument, readConstraintSet);
 }
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
@@ -46,7 +46,7 @@ export async function requireStrategy(reader: Reader, strategyId: string): Promi
 export async function findStrategy(reader: Reader, strategyId: string): Promise<FoundStrategy | undefined> {
   const storedDocument = await reader.get('strategy', strategyId);
   if (storedDocument === undefined) return undefined;
-  const strategy = readStored(storedDocument, readStrategy);
+  const strategy = readStoredBody(storedDocument, readStrategy);
   if (strategy === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The strategy ${strategyId} cannot be read; it can still be deleted.`, {
       strategy_id: strategyId,
@@ -64,7 +64,7 @@ function createTakenIdRefusal(id: string): Refusal {
 /** JSON object as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
 
-export interface SavedStrategy {
+export interface StrategySave {
   readonly saved: { readonly strategy: StrategyDocument; readonly findings: readonly Finding[] };
   readonly etag: string;
 }
@@ -77,9 +77,9 @@ export interface Strategies {
   /** Returns a stored strategy. @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(strategyId: string): Promise<{ readonly stored: StoredStrategy; readonly etag: string }>;
   /** Creates a strategy. @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
-  create(body: Body, by?: Authorship): Promise<SavedStrategy>;
+  create(body: Body, by?: Authorship): Promise<StrategySave>;
   /** Creates or replaces a strategy. @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  replace(strategyId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedStrategy>;
+  replace(strategyId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<StrategySave>;
   /**
    * Deletes a strategy and everything that was computed from it, even if the strategy is unreadable.
    * @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED
@@ -121,8 +121,8 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     body: Body,
     allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>,
     authorship: Authorship | undefined,
-  ): Promise<SavedStrategy> {
-    const write = async (tx: DocumentTransaction): Promise<SavedStrategy> => {
+  ): Promise<StrategySave> {
+    const write = async (tx: DocumentTransaction): Promise<StrategySave> => {
       const { document, findings } = validateStrategy(body, await readContext(tx, body));
       if (document === undefined) throw refuseWithFindings('strategy document', findings);
       await allow(tx, document.id);

@@ -1,6 +1,6 @@
 import type { DocumentAccess } from '#contract/access.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { isWithin, mayRead, type Reach } from '#domain/definition/reach.js';
+import { isIdWithin, mayRead, type Reach } from '#domain/definition/reach.js';
 import type { Authorship, Subject } from '#domain/definition/versions.js';
 import { JOB_KIND_CATALOGUE, type JobSubject } from '#domain/outputs/jobs.js';
 import type { JobSystem } from '#jobs/port/job-kind.js';
@@ -68,7 +68,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
    */
   async function storeWithin(id: string) {
     const reach = findCurrentReach();
-    return reach === undefined || isWithin(reach, id) || reach.shared.has(`store/${id}`)
+    return reach === undefined || isIdWithin(reach, id) || reach.shared.has(`store/${id}`)
       ? documents.get('store', id)
       : undefined;
   }
@@ -98,7 +98,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
     async share(subject, sharedWith, authorship) {
       await assertDocumentStored(subject);
       const reach = findCurrentReach();
-      if (reach !== undefined && !isWithin(reach, subject.id)) throw refuseOutside(reach, subject.kind, subject.id);
+      if (reach !== undefined && !isIdWithin(reach, subject.id)) throw refuseOutside(reach, subject.kind, subject.id);
       const name = `${subject.kind}/${subject.id}`;
       const names = [...new Set(sharedWith)];
       await documents.transaction(
@@ -121,7 +121,7 @@ function listNames(body: unknown): string[] {
 /** Refuses a name that the client of this request may not use. @throws Refusal FORBIDDEN_ID */
 export function assertOwnName(id: string): void {
   const reach = findCurrentReach();
-  if (reach !== undefined && !isWithin(reach, id)) throw refuseOutside({ ...reach, isHidden: false }, '', id);
+  if (reach !== undefined && !isIdWithin(reach, id)) throw refuseOutside({ ...reach, isHidden: false }, '', id);
 }
 
 /** Returns a generated id with a prefix that the client of this request may use. */
@@ -154,7 +154,7 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
   const assertJobReachable = async (jobId: string): Promise<void> => {
     const result = await findReachableJob(jobId);
     const subject = result && findSubject(result.status);
-    if (subject === undefined || isWithin(reach, subject.id) || isWithinReach(reach, result!.status)) return;
+    if (subject === undefined || isIdWithin(reach, subject.id) || isWithinReach(reach, result!.status)) return;
     throw outside(reach, subject.kind, subject.id);
   };
   return {
@@ -192,7 +192,7 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
  * it.
  */
 const isWithinReach = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
-  NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
+  NAMED_KINDS.has(kind) && isIdWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
 /**
  * Returns the document that a job is about, or the name that a client gave to the job. Returns undefined if there is

@@ -3,7 +3,7 @@ import { BlockList, isIP } from 'node:net';
 import type { Scope } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentLookup, type DocumentStore, readStored } from '#store/port.js';
+import { type DocumentLookup, type DocumentStore, readStoredBody } from '#store/port.js';
 
 export type IsAddressOf = (address: string) => boolean;
 
@@ -189,7 +189,7 @@ export interface IssuedKey {
   readonly key: string;
 }
 
-export interface Keys {
+export interface AccessKeys {
   /**
    * Returns true if a key was ever created or configured. Every request then needs a key, even if all keys were
    * revoked.
@@ -236,7 +236,7 @@ const NO_DIGEST = Buffer.alloc(32);
  * Creates the service for keys. Keys are read once and cached. A change in this process applies from the next request.
  * A change in another process applies when its event is read.
  */
-export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
+export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<AccessKeys> {
   const keyUses = await createKeyUses(documents, now);
   const storedRecords = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...storedRecords, ...environment].map((record) => [record.id, createHolder(record)]));
@@ -271,7 +271,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   /** Reads a key that another process has written. */
   async function readAgain(id: string): Promise<void> {
     const entry = await documents.get('key', id);
-    const record = readStored(entry, readRecord);
+    const record = readStoredBody(entry, readRecord);
     hasConfiguredKeys ||= entry !== undefined;
     if (record !== undefined) holders.set(id, createHolder(record));
   }

@@ -23,7 +23,7 @@ import {
 import { parseLine, splitLines } from '#domain/personal/read-account.js';
 import { createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus, StoredResult } from '#jobs/port/life-cycle.js';
-import type { Origin, StoredInput } from '#jobs/port/queue.js';
+import type { JobOrigin, StoredInput } from '#jobs/port/queue.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks } from '#jobs/tasks/messages.js';
 import { parseCsvRows } from '#market/formats/csv-rows.js';
@@ -32,7 +32,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { requireIndex, resolveReached, runOnStoreOf } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import { createTimedId, readBlock, submitWithFile } from '../shared/jobs.js';
+import { createTimedId, readResultBlock, submitWithFile } from '../shared/jobs.js';
 import { assertModelStore, listOptimisedModels, planModels, requireModel } from '../shared/model-documents.js';
 import type { DataVersions } from '../stores/data-versions.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -170,9 +170,9 @@ export interface Batches {
    * @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED,
    * STORAGE_FULL
    */
-  start(request: BatchRequest, lines: Uint8Array | undefined, origin: Origin | null): Promise<JobStatus>;
+  start(request: BatchRequest, lines: Uint8Array | undefined, origin: JobOrigin | null): Promise<JobStatus>;
   /** Queues a batch with accounts that arrive as a stream. @throws the refusals of `start` */
-  startUpload(upload: Upload, terms: UploadTerms, origin: Origin | null): Promise<JobStatus>;
+  startUpload(upload: Upload, terms: UploadTerms, origin: JobOrigin | null): Promise<JobStatus>;
 }
 
 /** Accounts as a stream. */
@@ -202,7 +202,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   async function submit(
     { batch_id: requestedId, ...terms }: BatchTerms,
     uploadedLines: UploadedLines,
-    origin: Origin | null,
+    origin: JobOrigin | null,
   ) {
     const { document } = await requireIndex(documents, terms.parent);
     const { document: model } = await requireModel(documents, terms.risk_model);
@@ -321,7 +321,7 @@ export interface AccountBacktestsDependencies extends Pick<
 
 export interface AccountBacktests {
   /** Queues a backtest. @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  start(indexId: string, request: AccountBacktestRequest, origin: Origin | null): Promise<JobStatus>;
+  start(indexId: string, request: AccountBacktestRequest, origin: JobOrigin | null): Promise<JobStatus>;
 }
 
 /** Memory of a backtest in bytes: the shared data of a rebalance, and the entries of ten years. */
@@ -431,7 +431,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         return {
           blocks,
           count,
-          text: await readBlock(volume, { kind: 'batch', block: block - precedingCount }, artifacts),
+          text: await readResultBlock(volume, { kind: 'batch', block: block - precedingCount }, artifacts),
         };
       precedingCount += volume.blocks.length;
     }
@@ -500,7 +500,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
       const { status, volumes } = await findBatch(batchId);
       if (volumes === undefined) throw createMissingResultsRefusal(batchId, status);
       const volume = volumes[0]!;
-      return getBytes(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
+      return getBytes(await readResultBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
     },
   };
 }

@@ -30,7 +30,7 @@ import type { OptimisationPayload } from '#domain/outputs/jobs.js';
 import { listSettingsRead, readModelSource, type RiskMeasureModel } from '#domain/risk/risk-models.js';
 import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { PortableTaskName } from '#jobs/tasks/catalogue.js';
 import type { OptimiseOutput } from '#jobs/tasks/indices.js';
 import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
@@ -41,7 +41,7 @@ import {
   type DocumentStore,
   type DocumentTransaction,
   parseStored,
-  readStored,
+  readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
 import { requireIndex, resolveReached, runOnStoreOf, type StoredIndex } from '../indices/documents.js';
@@ -178,7 +178,7 @@ export async function requireSet(
 ): Promise<{ readonly set: ConstraintSet; readonly etag: string }> {
   const storedDocument = await documents.get('constraint-set', setId);
   if (storedDocument === undefined) throw refuseMissingSet(setId);
-  const constraintSet = readStored(storedDocument, readConstraintSet);
+  const constraintSet = readStoredBody(storedDocument, readConstraintSet);
   if (constraintSet === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The constraint set ${setId} cannot be read; it can still be deleted.`);
   return { set: constraintSet, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
@@ -365,7 +365,7 @@ export interface Optimise extends ConstraintSets {
    * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
    *   NO_DATA_AT_DATE, NO_DATA_SOURCE
    */
-  start(body: Body, origin: Origin | null): Promise<JobStatus>;
+  start(body: Body, origin: JobOrigin | null): Promise<JobStatus>;
   /**
    * Returns the weights that the same request would find as a job, as a PreviewResponse.
    * @throws the refusals of `start`, and the failures of its job
@@ -427,7 +427,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   async function startOnMarket(
     target: StoredIndex,
     { set, request }: { readonly set: ConstraintSet; readonly request: OptimisationRequest },
-    origin: Origin | null,
+    origin: JobOrigin | null,
   ): Promise<JobStatus> {
     const { market, reached } = await plans.prepare(target, request);
     plans.assertRows(set, market);

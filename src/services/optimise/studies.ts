@@ -19,7 +19,7 @@ import { createOptimisationId, type RequestsFile, type StudyPayload } from '#dom
 import { splitLines } from '#domain/personal/read-account.js';
 import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { RowEntry } from '#jobs/tasks/runs.js';
 import { getCallMarket } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -29,7 +29,7 @@ import { isOfService } from '../runs/backtests.js';
 import {
   createRowsInParts,
   createTimedId,
-  readRows,
+  readResultRows,
   type RowAttempt,
   type RowsInPartsDependencies,
   type RowsOrder,
@@ -69,7 +69,7 @@ export interface Studies {
   start(
     body: Readonly<Record<string, unknown>>,
     lines: Uint8Array | undefined,
-    origin: Origin | null,
+    origin: JobOrigin | null,
   ): Promise<JobStatus>;
   /**
    * Returns a block of the rows of a succeeded study as JSON.
@@ -120,7 +120,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
   async function submit(
     { studyId: requestedId, requests }: StudyTerms,
     targets: readonly StoredIndex[],
-    origin: Origin | null,
+    origin: JobOrigin | null,
   ) {
     const { identity, market } = markets.require();
     for (const [position, request] of requests.entries()) {
@@ -176,7 +176,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
   }
 
   return {
-    rows: (ident, block) => readRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
+    rows: (ident, block) => readResultRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
     async start(body, lines, origin) {
       const terms = lines === undefined ? readStudyRequest(body) : await readLargeStudy(body, lines);
       if (terms.studyId !== null) assertOwnName(terms.studyId);

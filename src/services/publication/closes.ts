@@ -17,7 +17,7 @@ import { isPartial } from '#market/judge/market-warnings.js';
 import type { ViewMaker } from '../runs/views.js';
 
 /** Closes of an index in one run. All arrays have one entry per date; levels are in index points. */
-export interface Closes {
+export interface PublishedCloses {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
   readonly price: readonly (number | null)[];
@@ -61,7 +61,7 @@ const COMPARED_NUMBERS = ['price', 'total', 'net', 'divisor'] as const;
  * @param entriesInForce entries by date
  */
 export function findDisagreements(
-  closes: Closes,
+  closes: PublishedCloses,
   entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): Disagreement[] {
   const publishedDates = [...entriesInForce.keys()].toSorted();
@@ -80,7 +80,7 @@ export function findDisagreements(
     });
 }
 
-function compareClose(closes: Closes, position: number, entry: PublicationEntry | undefined): ComparedClose {
+function compareClose(closes: PublishedCloses, position: number, entry: PublicationEntry | undefined): ComparedClose {
   const isSame = (member: (typeof COMPARED_NUMBERS)[number]): boolean =>
     isSameNumber(closes[member][position]!, entry![member]);
   return {
@@ -94,7 +94,7 @@ function compareClose(closes: Closes, position: number, entry: PublicationEntry 
 /** Measures the differences of the levels that exist both in the run and in the entry. */
 export function measureDisagreements(
   disagreements: readonly Disagreement[],
-  closes: Closes,
+  closes: PublishedCloses,
   entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): DisagreementSizes {
   let changedLevels = 0;
@@ -134,12 +134,12 @@ export const listChangesOn = (
   {
     closes,
     entriesInForce,
-  }: { readonly closes: Closes; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
+  }: { readonly closes: PublishedCloses; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
 ): readonly LevelChange[] => listLevelChanges(date, entriesInForce.get(date), closeAt(closes, position));
 
 type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
 
-const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
+const closeAt = ({ price, total, net }: PublishedCloses, position: number): Levels => ({
   price: price[position]!,
   total: total[position]!,
   net: net[position]!,
@@ -175,7 +175,7 @@ function findPartialCloses({
   dates,
   held,
   without_bar: missingPositions,
-}: Pick<Closes, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
+}: Pick<PublishedCloses, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
   const results = new Map<string, PartialClose>();
   for (const [i, date] of dates.entries()) {
     const isLast = i === dates.length - 1;
@@ -186,7 +186,7 @@ function findPartialCloses({
 }
 
 /** Refuses to publish partial closes unless the request permits them. @throws Refusal PARTIAL_CLOSES */
-export function assertWhole(
+export function assertNoPartialClose(
   statements: readonly { readonly date: string }[],
   partialCloses: ReadonlyMap<string, PartialClose>,
   { allow_partial: isAllowed }: { readonly allow_partial: boolean },
@@ -221,7 +221,7 @@ export interface Log {
 }
 
 /** Closes of a run, and those of them that are partial. */
-interface PublishableCloses extends Closes {
+interface PublishableCloses extends PublishedCloses {
   readonly partial: ReadonlyMap<string, PartialClose>;
 }
 
@@ -296,7 +296,7 @@ export async function readCloses(
   { through, calendar, signal }: ClosesTerms,
 ): Promise<PublishableCloses> {
   const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.readColumns(run) }, signal);
-  const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // the engine wrote this JSON
+  const closes = JSON.parse(new TextDecoder().decode(bytes)) as PublishedCloses; // the engine wrote this JSON
   if (through !== undefined) assertReached(closes.dates, through, calendar);
   const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
   const truncate = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);

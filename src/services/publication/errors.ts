@@ -11,11 +11,11 @@ import type { Authorship } from '#domain/definition/versions.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import { type DocumentReader, type DocumentTransaction, parseStored } from '#store/port.js';
-import { type Closes, type Disagreement, listChangesOn, measureDisagreements } from './closes.js';
+import { type PublishedCloses, type Disagreement, listChangesOn, measureDisagreements } from './closes.js';
 
 /** Closes of a run, the published entries, and the dates on which they differ. */
 export interface DifferingCloses {
-  readonly closes: Closes;
+  readonly closes: PublishedCloses;
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
 }
@@ -84,7 +84,7 @@ interface RegisterTerms {
 }
 
 /** Returns the register entry for a publication. Returns null if the run agrees with the published entries. */
-export function createError(
+export function createLevelError(
   { disagreements: allDisagreements, treatment, request, ...pair }: TreatedErrors,
   terms: RegisterTerms,
 ): NewError | null {

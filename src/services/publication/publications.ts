@@ -27,17 +27,17 @@ import {
   readLogHead,
 } from '#store/history/publication-log.js';
 import { createHashSigner, createSigningKey } from '#store/history/signing.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
+import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import type { SecretBox } from '#store/secret-box.js';
 import { requireIndex } from '../indices/documents.js';
 import { createStoredState, type RunStates } from '../runs/states.js';
 import type { ViewMaker } from '../runs/views.js';
-import type { Admission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
 import {
-  assertWhole,
-  type Closes,
+  assertNoPartialClose,
+  type PublishedCloses,
   type Disagreement,
   findDisagreements,
   findLastDate,
@@ -48,7 +48,7 @@ import {
   type Statement,
 } from './closes.js';
 import {
-  createError,
+  createLevelError,
   createTreatedRequest,
   listRegisteredErrors,
   type NewError,
@@ -61,7 +61,7 @@ const NAMED_DATES_MAX = 100;
 
 /** Closes of a run, and the published entries. */
 interface ComparedCloses {
-  readonly closes: Closes;
+  readonly closes: PublishedCloses;
   /** Valid entry of each published date. This is the last entry for that date. */
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
 }
@@ -190,7 +190,7 @@ interface ClosesTerms {
   readonly head: PublicationHead | undefined;
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
-  readonly closes: Closes;
+  readonly closes: PublishedCloses;
   readonly day: ProposedChange['day'];
 }
 
@@ -309,7 +309,7 @@ export function createSigningKeys({
   async function readKeyInUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
       const storedDocument = await tx.get('signing-key', id);
-      const key = readStored(storedDocument, readKey);
+      const key = readStoredBody(storedDocument, readKey);
       if (key?.valid_until === null) return { ...key, private_key: secrets.open(key.private_key) };
     }
     return undefined;
@@ -341,7 +341,7 @@ export function createSigningKeys({
       }),
     async isCurrent(reader, keyId) {
       const storedDocument = await reader.get('signing-key', keyId);
-      return readStored(storedDocument, readKey)?.valid_until === null;
+      return readStoredBody(storedDocument, readKey)?.valid_until === null;
     },
     async list() {
       const { documents: keys, ...skippedKeys } = await documents.list('signing-key', readKey);
@@ -428,7 +428,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   async function appendToLog(
     run: RunDocument,
     { log, entries, proposedChange, error }: LogAppend,
-    { by, admit }: { readonly by: Authorship; readonly admit: Admission['admit'] },
+    { by, admit }: { readonly by: Authorship; readonly admit: ChangeAdmission['admit'] },
   ) {
     const keyId = entries[0]!.key_id;
     const indexId = run.index_id;
@@ -478,10 +478,10 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const signedAt = findLatestTime(timestamp(), key.valid_from, log.lastAt);
         const terms = { indexId, runId: computeRunId(run) };
         const publication = { ...terms, restated: disagreements.length, at: signedAt, by };
-        const error = createError({ ...differingCloses, treatment, request }, publication);
+        const error = createLevelError({ ...differingCloses, treatment, request }, publication);
         const correction = await readCorrection(documents, error);
         const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at: signedAt });
-        assertWhole(statements, closes.partial, request);
+        assertNoPartialClose(statements, closes.partial, request);
         const publishedCount = statements.length - publication.restated;
         const author = { ...by, note: findNote(request, by) };
         const answer = { published: publishedCount, restated: publication.restated, run_id: terms.runId, stale, error };

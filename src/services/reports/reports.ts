@@ -28,12 +28,12 @@ import {
 } from '#domain/outputs/report-templates.js';
 import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { PortableTaskName, RenderedRunOrder } from '#jobs/tasks/catalogue.js';
 import type { RenderOutput } from '#jobs/tasks/runs.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { loadVersion } from '#store/history/history.js';
-import { type ArtifactStore, type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
+import { type ArtifactStore, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { findIndex } from '../indices/documents.js';
 import type { RunStates } from '../runs/states.js';
 import { addUnreadable, assertIdOfPath, assertPrecondition, type Precondition } from '../shared/documents.js';
@@ -201,7 +201,7 @@ function createReportTemplates(documents: DocumentStore): ReportTemplates {
     if (isBuiltIn(templateId)) return { template: createBuiltInTemplate(templateId), etag: undefined };
     const storedDocument = await documents.get('template', templateId);
     if (storedDocument === undefined) throw refuseMissingTemplate(templateId);
-    const template = readStored(storedDocument, readTemplate);
+    const template = readStoredBody(storedDocument, readTemplate);
     if (template === undefined || 'unreadable' in storedDocument)
       throw new Refusal(
         'DOCUMENT_UNREADABLE',
@@ -295,7 +295,7 @@ export interface Reports extends ReportTemplates {
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE, TEMPLATE_EMPTY, TEMPLATE_BUILT_IN, ID_MISMATCH,
    * INDEX_REQUIRED, INDEX_NOT_FOUND, RUN_NOT_FOUND
    */
-  render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
+  render(request: RenderRequest, origin: JobOrigin | null): Promise<JobStatus>;
   /** Lists finished renders, newest first. */
   listRenders(query: RenderQuery): Promise<RenderCollection>;
   /** Returns a rendered report. @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -426,7 +426,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
     async getRender(renderId) {
       const storedDocument = await documents.get('render', renderId);
       if (storedDocument === undefined) throw refuseMissingRender(renderId);
-      const document = readStored(storedDocument, readRender);
+      const document = readStoredBody(storedDocument, readRender);
       if (document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The render ${renderId} cannot be read; it can still be deleted.`);
       const { artifact } = document;
@@ -442,7 +442,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       const deleteRender = async (tx: DocumentTransaction): Promise<void> => {
         const storedDocument = await tx.get('render', renderId);
         if (storedDocument === undefined) throw refuseMissingRender(renderId);
-        const etag = readStored(storedDocument, readRender)?.artifact.sha256;
+        const etag = readStoredBody(storedDocument, readRender)?.artifact.sha256;
         if (ifMatch !== undefined && ifMatch !== '*' && (etag === undefined || !ifMatch.includes(etag))) {
           throw new Refusal(
             'PRECONDITION_FAILED',

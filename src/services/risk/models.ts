@@ -30,7 +30,7 @@ import {
 } from '#domain/risk/risk-models.js';
 import type { JobKind, Jobs } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { ResponseBytes } from '#jobs/tasks/messages.js';
 import { getLookup } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -493,13 +493,13 @@ export interface RiskModels {
    * @throws Refusal UNIVERSE_REQUIRED, INVALID_RANGE, VALIDATION_FAILED, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
    * STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
-  estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
+  estimate(modelId: string, request: RiskModelRequest, origin: JobOrigin | null): Promise<JobStatus>;
   /**
    * Queues a validation of a stored model.
    * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE, VALIDATION_FAILED, NO_DATA_SOURCE,
    *   STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
-  validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
+  validate(modelId: string, request: RiskValidationRequest, origin: JobOrigin | null): Promise<JobStatus>;
   /** Deletes a stored model. @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /** Returns the result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
@@ -605,7 +605,7 @@ export function createRiskModels({
   async function estimateOnMarket(
     modelId: string,
     { requested, request }: { readonly requested: RiskModelRequest; readonly request: RiskModelRequest },
-    origin: Origin | null,
+    origin: JobOrigin | null,
   ): Promise<JobStatus> {
     const { start, end } = request;
     assertOrder({ start, end });

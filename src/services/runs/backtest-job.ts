@@ -17,9 +17,9 @@ import {
   type ArtifactRef,
   type ArtifactStore,
   type DocumentStore,
-  readStored,
+  readStoredBody,
 } from '#store/port.js';
-import { assertNotDeleted, type ResultSource } from '../shared/jobs.js';
+import { assertNotDeleted, type JobResultSource } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles } from '../shared/model-documents.js';
 import {
   findRun,
@@ -53,7 +53,7 @@ const createResultReference = (run: RunDocument): ResultReference => ({
 export function createBacktestResults(
   documents: Pick<DocumentStore, 'get'>,
   texts: Pick<RunTexts, 'read' | 'stored'>,
-): ResultSource {
+): JobResultSource {
   return {
     async written(reference) {
       const { run_id: subject, which_run: id } = reference as ResultReference; // the job of the backtest wrote the reference
@@ -205,7 +205,7 @@ interface ContinuableRun {
   readonly run: StoredRunReferences;
 }
 
-export interface RunOrder {
+export interface RunTaskOrder {
   readonly plan: BacktestPlan;
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs' | 'storedPrices' | 'storedFiles'>;
   /** Stored run to extend, or the reason why no run can be extended. */
@@ -223,7 +223,7 @@ export interface StoredFiles {
 /**
  * Computes a run and stores its files. If another run has a file with the same bytes, the file is stored only once.
  */
-type StoreRun = (attempt: Attempt<PortableTaskName>, order: RunOrder) => Promise<StoredFiles>;
+type StoreRun = (attempt: Attempt<PortableTaskName>, order: RunTaskOrder) => Promise<StoredFiles>;
 
 function createRunStorage({
   documents,
@@ -274,7 +274,7 @@ interface ComputedTask {
   readonly earlier: readonly ArtifactRef[];
 }
 
-interface TaskOrder extends Pick<RunOrder, 'stored'> {
+interface TaskOrder extends Pick<RunTaskOrder, 'stored'> {
   readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs'>;
   /** Share of the job's progress that the task accounts for. */
   readonly share: number;
@@ -382,7 +382,7 @@ export function createRunMaker({
   ): Promise<ContinuableRun | FullRunReason | null> {
     const storedDocument = await documents.get('run', payload.plan.runId);
     if (storedDocument === undefined) return null;
-    const run = readStored(storedDocument, readRun);
+    const run = readStoredBody(storedDocument, readRun);
     const { columns, checkpoint } = run?.artifacts ?? {};
     if (run === undefined || !columns || !checkpoint) return 'no_checkpoint';
     const reason = await findPlanReason(run, payload, market);

@@ -9,13 +9,13 @@ import { LIMITS } from '#domain/base/limits.js';
 import { ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type AsKnownOn, assertOrder } from '#domain/base/requested-dates.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { isWithin } from '#domain/definition/reach.js';
+import { isIdWithin } from '#domain/definition/reach.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { BacktestPayload, RerunPayload } from '#domain/outputs/jobs.js';
 import { createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { HashedBytes, ResponseBytes } from '#jobs/tasks/messages.js';
 import type { RerunEntry, RunLevels } from '#jobs/tasks/runs.js';
 import type { Markets } from '#market/serve/served-markets.js';
@@ -26,7 +26,7 @@ import type { Precondition } from '../shared/documents.js';
 import {
   createRowsInParts,
   createTimedId,
-  readRows,
+  readResultRows,
   type RowAttempt,
   type RowsInPartsDependencies,
   type RowsOrder,
@@ -205,7 +205,7 @@ export interface Analytics {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * JOB_RUNNING, NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  start(runId: string, backtest: RequestedBacktest, origin: Origin | null): Promise<JobStatus>;
+  start(runId: string, backtest: RequestedBacktest, origin: JobOrigin | null): Promise<JobStatus>;
   /** Completes a request: members that are absent get the values of the stored run. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /**
@@ -351,7 +351,7 @@ export interface BacktestBatches {
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which apply to all indices; jobs that
    * were queued before remain queued
    */
-  start(order: BatchOrder, origin: Origin | null): Promise<BacktestBatch>;
+  start(order: BatchOrder, origin: JobOrigin | null): Promise<BacktestBatch>;
 }
 
 export interface BatchOrder {
@@ -369,7 +369,7 @@ export function createBacktestBatches(
   async function queueEntry(
     indexId: string,
     { request: backtestRequest, asKnownOn, isIfStale }: BatchOrder,
-    origin: Origin | null,
+    origin: JobOrigin | null,
   ): Promise<Entry> {
     try {
       const request = isIfStale ? await analytics.onStoredTerms(indexId, backtestRequest) : backtestRequest;
@@ -533,7 +533,7 @@ export interface RerunsDependencies {
 /** Runs of many stale indices as one job. */
 export interface Reruns {
   /** Queues a rerun of stale indices. @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  start(request: RerunRequest, origin: Origin | null): Promise<JobStatus>;
+  start(request: RerunRequest, origin: JobOrigin | null): Promise<JobStatus>;
   /**
    * Returns a block of the rows of a succeeded rerun as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
@@ -554,7 +554,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
       return [...new Set(ids)];
     }
     const reach = currentReach();
-    const storedIds = (await documents.ids('run')).filter((id) => reach === undefined || isWithin(reach, id));
+    const storedIds = (await documents.ids('run')).filter((id) => reach === undefined || isIdWithin(reach, id));
     if (storedIds.length <= LIMITS.MAX_RERUN_IDS) return storedIds;
     throw refuseWithFindings('rerun', [
       {
@@ -567,7 +567,7 @@ export function createReruns(dependencies: RerunsDependencies): Reruns {
   }
 
   return {
-    rows: (ident, block) => readRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
+    rows: (ident, block) => readResultRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const ids = await readIds(request.ids);
       if (request.rerun_id !== null) assertOwnName(request.rerun_id);

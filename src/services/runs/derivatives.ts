@@ -143,7 +143,7 @@ function selectAnnouncedDividends(announcedDividends: AnnouncedDividends, { asOf
  * indices whose level does not include dividends.
  * @param terms terms of the dividend points view
  */
-export function listAnnouncedDividends(
+export function fetchAnnouncedDividends(
   views: Pick<RunViews, 'show'>,
   terms: RunViewTerms,
 ): (indexId: string) => Promise<AnnouncedDividends> {
@@ -183,7 +183,7 @@ const ANSWER_MS = 60_000;
 /**
  * Index levels of the latest stored run, in points. For a derived index, these are the levels of the derived portfolio.
  */
-export interface IndexLevels {
+export interface IndexLevelHistory {
   /** MIC of the calendar of the run. */
   readonly calendar: string;
   readonly days: ArrayLike<Day>;
@@ -197,7 +197,7 @@ export interface DerivativesDependencies {
    */
   readonly announcedDividends: (indexId: string) => Promise<AnnouncedDividends>;
   /** Returns the levels of an index. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
-  readonly readLevels: (indexId: string) => Promise<IndexLevels>;
+  readonly readLevels: (indexId: string) => Promise<IndexLevelHistory>;
   readonly calendars: Pick<Calendars, 'get'>;
 }
 
@@ -211,7 +211,7 @@ export interface Derivatives {
 interface Spot {
   readonly spot: number;
   readonly asOf: Day;
-  readonly levels: IndexLevels | undefined;
+  readonly levels: IndexLevelHistory | undefined;
 }
 
 /** Creates the service that prices derivatives on index levels. It computes with a few numbers and answers at once. */
@@ -334,7 +334,7 @@ export function createDerivatives({ readLevels, announcedDividends, calendars }:
 }
 
 /** Finds the level on a date. If no date is given, the last level is used. @throws Refusal NO_DATA_AT_DATE */
-function findSpot(levels: IndexLevels, indexId: string, asOf: string | null | undefined): Spot {
+function findSpot(levels: IndexLevelHistory, indexId: string, asOf: string | null | undefined): Spot {
   const position = asOf == null ? levels.days.length - 1 : findLastAtMost(levels.days, parseValidDay(asOf));
   const firstDay = levels.days[0];
   if (position < 0 || firstDay === undefined) {
@@ -474,7 +474,7 @@ function assertFinite<T>(answer: T): T {
   );
 }
 
-function findLevel({ days, levels }: IndexLevels, day: Day, indexId: string): number {
+function findLevel({ days, levels }: IndexLevelHistory, day: Day, indexId: string): number {
   const position = findLastAtMost(days, day);
   if (position >= 0) return levels[position]!;
   throw new Refusal(

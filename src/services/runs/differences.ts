@@ -14,7 +14,7 @@ import type { Difference } from '#domain/studies/difference-result.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
 import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
@@ -148,7 +148,7 @@ export interface Replays {
    */
   assertRun(name: RequestedRun): Promise<void>;
   /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  replay(name: RequestedRun, origin: Origin | null): Promise<JobStatus>;
+  replay(name: RequestedRun, origin: JobOrigin | null): Promise<JobStatus>;
 }
 
 /** Creates the kind of job that repeats a stored run and compares the results. */
@@ -421,7 +421,7 @@ export interface RunDifferences {
    * Queues a comparison. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE,
    * STORE_MISMATCH, JOB_RUNNING
    */
-  difference(subject: string, ids: () => RunIds, origin: Origin | null): Promise<JobStatus>;
+  difference(subject: string, ids: () => RunIds, origin: JobOrigin | null): Promise<JobStatus>;
 }
 
 export interface RunIds {
@@ -499,7 +499,7 @@ export interface OutsideDifferences {
    * Queues an explanation.
    * @throws Refusal VALIDATION_FAILED if too few levels are on dates of the run; NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING
    */
-  explain(name: RequestedRun, question: DifferenceQuestion, origin: Origin | null): Promise<JobStatus>;
+  explain(name: RequestedRun, question: DifferenceQuestion, origin: JobOrigin | null): Promise<JobStatus>;
 }
 
 export function createOutsideDifferences({

@@ -529,7 +529,7 @@ function isUnreadable(failure: unknown): boolean {
 const COLLECTED_BYTES_MAX = 512 << 20;
 
 /** Returns the bytes of an export. @throws Refusal VALIDATION_FAILED for an export that is too large */
-export async function readBytes(body: ExportBody): Promise<Uint8Array> {
+export async function collectBytes(body: ExportBody): Promise<Uint8Array> {
   if (body.bytes !== undefined) return body.bytes;
   const parts: Uint8Array[] = [];
   let length = 0;

@@ -5,7 +5,7 @@ import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { divideSimulation, type SimulationRequest } from '#domain/analytics/simulation.js';
 import type { SimulationPayload } from '#domain/outputs/jobs.js';
 import { createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -30,7 +30,7 @@ export interface Simulations {
    * Queues a simulation.
    * @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
-  simulate(name: RequestedRun, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
+  simulate(name: RequestedRun, request: SimulationRequest, origin: JobOrigin | null): Promise<JobStatus>;
 }
 
 /** Share of the progress that remains after all paths are drawn. */

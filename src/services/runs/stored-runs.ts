@@ -15,7 +15,7 @@ import {
   type DocumentLookup,
   type DocumentStore,
   findCause,
-  readStored,
+  readStoredBody,
   type UnreadableCause,
 } from '#store/port.js';
 import { addUnreadable, countSkipped, type Precondition } from '../shared/documents.js';
@@ -262,7 +262,7 @@ export function assertRecordNamed(
   if (storedDocument === undefined)
     throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
-  const run = readStored(storedDocument, readRun);
+  const run = readStoredBody(storedDocument, readRun);
   const etag = run && computeRecordEtag(run);
   if (etag !== undefined && ifMatch.some((givenEtag) => removeMarks(givenEtag) === etag)) return;
   throw new Refusal(

@@ -28,7 +28,7 @@ import {
 import { createRefusedVariants, findLackingVariantData, selectCheckedFirst } from '#domain/studies/variant-checks.js';
 import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -40,7 +40,7 @@ import {
   resolveReached,
 } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import { assertNotDeleted, createTimedId, readRows } from '../shared/jobs.js';
+import { assertNotDeleted, createTimedId, readResultRows } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles, planModels } from '../shared/model-documents.js';
 import { type DataVersions, selectVersion } from '../stores/data-versions.js';
 import type { StoreMarkets } from '../stores/serving.js';
@@ -172,7 +172,7 @@ export interface Sweeps {
    * checked.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */
-  start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
+  start(request: SweepRequest, origin: JobOrigin | null): Promise<JobStatus>;
   /**
    * Returns a block of the rows of a succeeded sweep as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
@@ -254,7 +254,7 @@ export function createSweeps({
   }
 
   return {
-    rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
+    rows: (ident, block) => readResultRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await readBase(request);
       assertNoErrors('sweep', [...checkVariantCount(request), ...findStorePointers(request)]);
@@ -263,7 +263,7 @@ export function createSweeps({
     },
   };
 
-  async function startOnMarket(base: SweepBase, request: SweepRequest, origin: Origin | null): Promise<JobStatus> {
+  async function startOnMarket(base: SweepBase, request: SweepRequest, origin: JobOrigin | null): Promise<JobStatus> {
     const versionedMarket = await dataVersions.at(request.as_known_on);
     const { market } = versionedMarket.served;
     assertNoErrors('sweep', checkLevels(request, countSessions(market, base)));

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { isKnownAtDecisions } from '#domain/datapoints/functions.js';
-import type { ActionsView, LimitsRequest, RunFigures, RunSummaryCollection } from '#contract/analytics/run-views.js';
+import type {
+  ActionsView,
+  LimitsRequest,
+  RunFiguresPayload,
+  RunSummaryCollection,
+} from '#contract/analytics/run-views.js';
 import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolling.js';
 import { compareText, describeUnknownField, type Finding } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
@@ -20,7 +25,7 @@ import { type ExpressionNode, useNumber } from '#domain/datapoints/expression-tr
 import type { AffectedIndex, DeskActionEffect } from '#domain/definition/action-desk.js';
 import type { LimitRuleName } from '#domain/definition/compliance.js';
 import type { ConstraintRow } from '#domain/definition/constraint-class.js';
-import { readRows, validateConstraints } from '#domain/definition/constraint-sets.js';
+import { readConstraintRows, validateConstraints } from '#domain/definition/constraint-sets.js';
 import { locateInTexts } from '#domain/definition/document-expressions.js';
 import { checkConstraintFields, checkFields } from '#domain/definition/field-uses.js';
 import { stateRowDefaults } from '#domain/definition/index-document.js';
@@ -385,7 +390,7 @@ function selectIssuerColumn(
  */
 async function resolveWatchedRows({ states }: NeedSources, { run, body }: RunRequest): Promise<NeededLimits> {
   const { rows: sentRows } = body() as LimitsRequest;
-  const { rows: read, findings } = readRows(sentRows, 'rows');
+  const { rows: read, findings } = readConstraintRows(sentRows, 'rows');
   const rows: readonly ConstraintRow[] = stateRowDefaults(read as typeof sentRows, 'today'); // the rows have the same shape except for their expressions
   assertNoErrors('body', [...findings, ...validateConstraints(rows, { path: 'rows' })]);
   const servedMarket = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
@@ -447,7 +452,7 @@ function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
  * Returns the definition to whose universe some datapoints are relative. It is the definition of the run, or the stored
  * definition if the run has none. Returns null if no datapoint is relative, or if the definition was deleted.
  */
-export async function findUniverse(
+export async function findRunUniverse(
   {
     documents,
     artifacts,
@@ -489,7 +494,7 @@ async function resolveExposures(sources: NeedSources, { run, query }: RunRequest
   return {
     by,
     fields,
-    universe: await findUniverse(sources, run, fields),
+    universe: await findRunUniverse(sources, run, fields),
     benchmark,
     benchmarkColumns: benchmark === null ? null : await readWholeColumns(sources, run, benchmark.indexId),
     market: servedMarket && servedMarket.handle,
@@ -648,7 +653,7 @@ export interface ListingQuery {
 }
 
 /** Request for a view of a stored run, after its route has parsed it. */
-export interface RunViewQuestion {
+export interface RunViewRequest {
   readonly terms: RunViewTerms;
   readonly name: RunName;
   /** Parameters of the path and the query. */
@@ -665,7 +670,7 @@ export interface RunViews {
    * Returns a view of one run. In JSON, the view starts with the state of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, and the refusals of the view's inputs
    */
-  show(question: RunViewQuestion, signal: AbortSignal): Promise<RunBytes>;
+  show(question: RunViewRequest, signal: AbortSignal): Promise<RunBytes>;
 }
 
 /** Number of rows that are computed at the same time. One row is little work for a thread. */
@@ -677,7 +682,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
 
   async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.readColumns(run) }, signal);
-    const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
+    const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFiguresPayload; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at, start } = run;
     return {
       ...(await createStoredState(states, run)),

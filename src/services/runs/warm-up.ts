@@ -25,7 +25,7 @@ import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
 import { findRun, isWholeHistory, listEarlierFiles, resolveColumnsFile } from '../shared/run-documents.js';
-import { DEFAULT_COMPONENTS, findUniverse } from './views.js';
+import { DEFAULT_COMPONENTS, findRunUniverse } from './views.js';
 
 /** Transaction costs of the practice run. With costs, the code for trades is compiled as well. */
 const COST_BPS = 10;
@@ -305,7 +305,7 @@ function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExpo
       for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))
         yield createExposureRequest(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
-          const universe = await findUniverse({ documents, artifacts }, run, [field]);
+          const universe = await findRunUniverse({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, ...createRange(start, end), fields: [field] };
         });
     }
@@ -324,7 +324,7 @@ function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExpo
       for (const field of fields)
         yield createExposureRequest(`${name} ${field}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
-          const universe = await findUniverse({ documents, artifacts }, run, [field]);
+          const universe = await findRunUniverse({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
       const other = await runs.findBenchmark(run);
@@ -334,7 +334,7 @@ function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExpo
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
         const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, comparedRun) };
-        const universe = await findUniverse({ documents, artifacts }, run, fields);
+        const universe = await findRunUniverse({ documents, artifacts }, run, fields);
         return { ...EXPOSURES, universe, ...benchmarkTerms, columns, by, market: handle, fields };
       });
     }
@@ -425,7 +425,7 @@ async function* prepareViews(
   const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
   yield query('datapoints', 'view-run', async () => ({
     ...weekly,
-    universe: await findUniverse({ documents, artifacts }, run, weekly.fields),
+    universe: await findRunUniverse({ documents, artifacts }, run, weekly.fields),
   }));
   yield createViewRequest(`${THREAD_PREFIX}limits`, () => ({
     view: 'limits',

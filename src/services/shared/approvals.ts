@@ -11,7 +11,7 @@ import {
   type ApprovalStep,
   OpenApprovals,
 } from '#domain/definition/approvals.js';
-import { isWithin } from '#domain/definition/reach.js';
+import { isIdWithin } from '#domain/definition/reach.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
@@ -225,7 +225,7 @@ export interface ApprovalAgreement {
  * Admission of changes by an approval gate. It admits `undefined` (no change), a change that requires no approval, and
  * an approved change.
  */
-export interface Admission {
+export interface ChangeAdmission {
   /** Admits a change inside the transaction that makes the change. The approval can then not be used again. */
   admit(tx: DocumentTransaction, proposedChange: ProposedChange | undefined): Promise<ApprovalAgreement>;
   /** Checks the approval before the work that precedes the transaction. The approval can still be used afterwards. */
@@ -241,7 +241,7 @@ export interface ApprovalGate {
    * a request for approval.
    * @throws Refusal APPROVAL_REQUIRED with the number of the request
    */
-  guarded<T>(by: Authorship | undefined, work: (admission: Admission) => Promise<T>): Promise<T>;
+  guarded<T>(by: Authorship | undefined, work: (admission: ChangeAdmission) => Promise<T>): Promise<T>;
 }
 
 export interface ApprovalQuery {
@@ -348,7 +348,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     return approval;
   }
 
-  const createAdmission = (authorship: Authorship): Admission => ({
+  const createAdmission = (authorship: Authorship): ChangeAdmission => ({
     async admit(tx, proposedChange) {
       const approval = await readApproval(tx, proposedChange);
       if (approval === undefined) return { approval_id: null, approved_by: [] };
@@ -385,7 +385,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
     async decide(approvalId, decision, comment, decider) {
       const { subject } = await get(approvalId);
       const reach = findCurrentReach();
-      if (reach !== undefined && !isWithin(reach, subject)) throw refuseOutside(reach, 'index', subject);
+      if (reach !== undefined && !isIdWithin(reach, subject)) throw refuseOutside(reach, 'index', subject);
       return documents.transaction(
         async (tx) => {
           const approval = (await find(tx, approvalId))!; // Approvals are not deleted.

@@ -11,7 +11,7 @@ import {
   type DocumentStore,
   type DocumentTransaction,
   type Listing,
-  readStored,
+  readStoredBody,
   type StoredDocument,
   type UnreadableCause,
   type UnreadableDocument,
@@ -160,7 +160,7 @@ export function openStoredFamily<D extends object>(
     async get(id) {
       const storedDocument = await documents.get(kind, id);
       if (storedDocument === undefined) throw createNotFound(id);
-      const document = readStored(storedDocument, read);
+      const document = readStoredBody(storedDocument, read);
       if ('unreadable' in storedDocument || document === undefined)
         throw new Refusal('DOCUMENT_UNREADABLE', `The ${word} ${id} cannot be read; it can still be deleted.`);
       return { document, etag: storedDocument.etag, updatedAt: storedDocument.updatedAt };

@@ -282,7 +282,7 @@ export interface ResultBytes {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-export interface ResultSource {
+export interface JobResultSource {
   /**
    * Returns the result from the value or reference that is stored with the job. Returns null if the data was deleted.
    */
@@ -322,7 +322,7 @@ export interface JobsServiceDependencies {
   readonly system: JobSystem;
   readonly artifacts: ArtifactStore;
   /** Sources of results by job kind. They write a result when it is read. */
-  readonly results?: Partial<Record<JobKindName, ResultSource>> | undefined;
+  readonly results?: Partial<Record<JobKindName, JobResultSource>> | undefined;
   /** Called for each job that a client cancels. If absent, nothing is called. */
   readonly onCancelled?: (jobId: string, by: Authorship) => Promise<void>;
   /** Aborted when the service stops. Long polls are then answered and event streams end. */
@@ -459,7 +459,7 @@ export interface RowsRequest extends RowsSource {
 }
 
 /** Reads a block of the rows of a job, as JSON. @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE */
-export async function readRows(
+export async function readResultRows(
   { kind, ident, block }: RowsRequest,
   jobs: Pick<JobSystem, 'find'>,
   artifacts: Pick<ArtifactStore, 'read'>,
@@ -468,7 +468,7 @@ export async function readRows(
   const storedResult = match?.stored;
   const rows = storedResult != null && 'rows' in storedResult ? storedResult.rows : undefined;
   if (rows === undefined) throw createMissingRowsRefusal({ kind, ident }, match);
-  const rowsBytes = await readBlock(rows, { kind, block }, artifacts);
+  const rowsBytes = await readResultBlock(rows, { kind, block }, artifacts);
   const head = JSON.stringify({ [`${kind}_id`]: ident, count: rows.count, block, blocks: rows.blocks.length });
   const bytes = Buffer.concat([Buffer.from(`${head.slice(0, -1)},"rows":[`), rowsBytes, Buffer.from(']}')]);
   return new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);
@@ -485,7 +485,7 @@ function createMissingRowsRefusal({ kind, ident }: RowsSource, locatedJob: Locat
 }
 
 /** Reads a block of rows. @throws Refusal VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE */
-export async function readBlock(
+export async function readResultBlock(
   { artifact, blocks }: RowsInBlocks,
   { kind, block }: { readonly kind: string; readonly block: number },
   artifacts: Pick<ArtifactStore, 'read'>,

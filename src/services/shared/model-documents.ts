@@ -21,7 +21,7 @@ import {
   type ArtifactRef,
   type ArtifactStore,
   type DocumentReader,
-  readStored,
+  readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
 
@@ -62,7 +62,7 @@ export interface StoredRiskModel {
 export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
   const storedDocument = await reader.get('risk-model', modelId);
   if (storedDocument === undefined) throw refuseMissingModel(modelId);
-  const document = readStored(storedDocument, readModel);
+  const document = readStoredBody(storedDocument, readModel);
   if (document === undefined) throw refuseUnreadableModel(modelId);
   return { document, etag: (storedDocument as StoredDocument).etag }; // readable, because its document was readable
 }
@@ -279,7 +279,7 @@ async function listPlannedDocuments(
   const documents: Record<string, RiskModelDocument> = {};
   for (const [id, model] of Object.entries(plannedModels)) {
     const storedDocument = await reader.get('risk-model', id);
-    const document = readStored(storedDocument, readModel);
+    const document = readStoredBody(storedDocument, readModel);
     if (document === undefined || toCanonicalJson(toPlannedModel(document)) !== toCanonicalJson(model))
       throw new Refusal(
         'RISK_MODEL_CHANGED',
@@ -318,7 +318,7 @@ export async function readUsedModels(
 ): Promise<UsedModels> {
   const models = new Map<string, RiskModelDocument>();
   for (const [modelId, modelUser] of listUsedModels(Object.values(documents))) {
-    const document = readStored(await reader.get('risk-model', modelId), readModel);
+    const document = readStoredBody(await reader.get('risk-model', modelId), readModel);
     if (document === undefined) throw refuseWithFindings('index document', [createMissingModel(modelId, modelUser)]);
     models.set(modelId, document);
   }
@@ -354,7 +354,7 @@ export async function findModelsOfOtherStores(
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   for (const [modelId, { path }] of listUsedModels([document])) {
-    const model = readStored(await reader.get('risk-model', modelId), readModel);
+    const model = readStoredBody(await reader.get('risk-model', modelId), readModel);
     if (model !== undefined) findings.push(...checkModelStore(model, { storeId, path }, 'warning'));
   }
   return findings;
@@ -373,7 +373,7 @@ export async function findLookAhead(
   const [used] = listUsedModels([document]).keys();
   if (used === undefined || calendar === undefined) return [];
   const storedDocument = await reader.get('risk-model', used);
-  const model = readStored(storedDocument, readModel);
+  const model = readStoredBody(storedDocument, readModel);
   const firstDay = market?.dates[0] ?? null;
   return checkLookAhead(document, {
     calendar,

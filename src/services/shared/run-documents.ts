@@ -18,7 +18,7 @@ import {
   type DocumentStore,
   type DocumentTransaction,
   parseStored,
-  readStored,
+  readStoredBody,
 } from '#store/port.js';
 import { resolveRunModelFiles } from './model-documents.js';
 import { listContents } from './store-documents.js';
@@ -34,7 +34,7 @@ export function readRun(body: unknown): RunDocument | undefined {
 /** Returns a stored run; undefined if no readable run is stored. */
 export async function findRun(reader: Reader, runId: string): Promise<RunDocument | undefined> {
   const storedDocument = await reader.get('run', runId);
-  return readStored(storedDocument, readRun);
+  return readStoredBody(storedDocument, readRun);
 }
 
 /** Returns true for the latest run of an index if it covers the whole history. A benchmark needs such a run. */
@@ -69,7 +69,7 @@ export type RunName = string | RequestedRun;
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
   const newestDocument = await reader.get('run', subject);
-  const run = readStored(newestDocument, readRun);
+  const run = readStoredBody(newestDocument, readRun);
   if (run !== undefined && (id === undefined || computeRunId(run) === id)) return run;
   const storedDocument =
     id === undefined ? newestDocument : await reader.get('kept-run', createStoredRunId(subject, id));
@@ -77,7 +77,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
     await assertSubject(reader, subject);
     throw refuseMissingRun({ subject, id }, await reader.get('run-list', subject));
   }
-  const document = readStored(storedDocument, readRun);
+  const document = readStoredBody(storedDocument, readRun);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);
   return document;
@@ -329,7 +329,7 @@ export async function putRunAfter(
 ): Promise<boolean> {
   const subject = run.run_id;
   const storedDocument = await tx.get('run', subject);
-  const newestRun = readStored(storedDocument, readRun);
+  const newestRun = readStoredBody(storedDocument, readRun);
   if ((newestRun === undefined ? null : computeRunId(newestRun)) === after) {
     if (after === null && !(await hasSubject(tx, subject))) return false;
     await putRun(tx, run, runsKept);
@@ -426,7 +426,7 @@ async function* listPublishedRuns(
   for (const id of (await readRunList(reader, subject)).published) {
     const storedDocument =
       (await reader.get('kept-run', createStoredRunId(subject, id))) ?? (await reader.get('run', subject));
-    const run = readStored(storedDocument, readRun);
+    const run = readStoredBody(storedDocument, readRun);
     if (run !== undefined) yield run;
   }
 }
@@ -444,7 +444,7 @@ function isRetained({ earlier, published }: RunListDocument, runsKept: number): 
 /** Adds the latest run to the list of earlier runs. If the run is unreadable, it is not kept. */
 async function addNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
   const storedDocument = await tx.get('run', subject);
-  const run = readStored(storedDocument, readRun);
+  const run = readStoredBody(storedDocument, readRun);
   if (run === undefined) return list;
   const id = computeRunId(run);
   await tx.put('kept-run', createStoredRunId(subject, id), run);

@@ -171,7 +171,7 @@ async function compareStores(
  * Check of one part of the service. The module of that part registers it. A check must be fast, because it runs at
  * every health request.
  */
-export interface Check {
+export interface PartCheck {
   readonly name: string;
   /** Returns undefined if the part is healthy; otherwise a sentence that describes the problem. */
   readonly look: () => string | undefined;
@@ -215,7 +215,7 @@ export interface HealthDependencies {
   readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
   /** Returns true if the sources that `read` and `look` use can be reached. */
   readonly isReachable: () => boolean;
-  readonly checks: readonly Check[];
+  readonly checks: readonly PartCheck[];
 }
 
 /** Parts of the health report that come from documents and jobs. */

@@ -22,7 +22,7 @@ import {
   type DocumentStore,
   type DocumentTransaction,
   parseStored,
-  readStored,
+  readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
 
@@ -220,7 +220,7 @@ export async function requireDataset(
 ): Promise<StoredStore> {
   const storedDocument = await reader.get('store', datasetId);
   if (storedDocument === undefined) throw refuseMissingDataset(datasetId);
-  const document = readStored(storedDocument, readDataset);
+  const document = readStoredBody(storedDocument, readDataset);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The data store ${datasetId} cannot be read; it can still be deleted.`, {
       store_id: datasetId,
@@ -247,7 +247,7 @@ export async function listDatasets(
   const documents: DatasetDocument[] = [];
   for (const id of await reader.ids('store')) {
     const storedDocument = await reader.get('store', id);
-    const document = readStored(storedDocument, readDataset);
+    const document = readStoredBody(storedDocument, readDataset);
     if (document !== undefined) documents.push(document);
   }
   return documents;
@@ -341,6 +341,6 @@ export async function readAdjustment(
 ): Promise<Adjustment | null> {
   if (storeId == null) return markets.served()?.market.adjustment ?? null;
   const storedDocument = await documents.get('store', storeId);
-  const document = readStored(storedDocument, readDataset);
+  const document = readStoredBody(storedDocument, readDataset);
   return document?.adjustment ?? null;
 }

@@ -87,7 +87,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
   async function describeAction(action: CorporateAction, servedMarket: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = servedMarket;
     const terms = readTerms(action);
-    const decisions = await readDecisions(documents, id);
+    const decisions = await readActionDecisions(documents, id);
     const last = decisions.at(-1);
     return {
       action_id: id,
@@ -188,7 +188,7 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
         documents.transaction(
           async (tx) => {
             await admit(tx, proposedChange);
-            const decisions = await readDecisions(tx, actionId);
+            const decisions = await readActionDecisions(tx, actionId);
             await tx.put('action-decision', actionId, {
               decisions: [...decisions, newDecision],
             } satisfies ActionDecisions);
@@ -236,7 +236,7 @@ export function computeActionId(storeId: string, { identifier, type, exDay, rela
 }
 
 /** Returns the decisions about an action, earliest first. */
-export async function readDecisions(
+export async function readActionDecisions(
   reader: Pick<DocumentReader, 'get'>,
   actionId: string,
 ): Promise<readonly ActionDecision[]> {
@@ -249,7 +249,7 @@ export async function readDeskState(
   storeId: string,
   action: CorporateAction,
 ): Promise<DeskState> {
-  return findDeskState(readTerms(action), (await readDecisions(reader, computeActionId(storeId, action))).at(-1));
+  return findDeskState(readTerms(action), (await readActionDecisions(reader, computeActionId(storeId, action))).at(-1));
 }
 
 function createFlagTerms(action: CorporateAction, market: MarketData, calendars: Calendars) {

@@ -1,4 +1,4 @@
-import type { DataVersions as DataVersionList } from '#contract/stores.js';
+import type { DataVersionsPayload as DataVersionList } from '#contract/stores.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type AsKnownOn, parseVersionNumber } from '#domain/base/requested-dates.js';
@@ -26,7 +26,7 @@ import {
   type DocumentStore,
   type DocumentTransaction,
   parseStored,
-  readStored,
+  readStoredBody,
   type UnreadableCause,
 } from '#store/port.js';
 import { countSkipped } from '../shared/documents.js';
@@ -455,7 +455,7 @@ interface EarlierContentsDependencies {
 }
 
 /** Versions of stores, and their contents before the latest content. */
-export interface EarlierContents {
+export interface StoredContents {
   /** Returns a version of a store. @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
   requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument>;
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
@@ -466,7 +466,7 @@ export interface EarlierContents {
   refuseLost(datasetId: string, version: number): Promise<Refusal>;
 }
 
-function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierContentsDependencies): EarlierContents {
+function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierContentsDependencies): StoredContents {
   /** Contents by key, least recently requested first. */
   const contents = new Map<string, Promise<ServedMarket>>();
 
@@ -545,7 +545,7 @@ function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierC
 async function requireStore(documents: DocumentStore, datasetId: string): Promise<DatasetDocument | undefined> {
   const storedDocument = await documents.get('store', datasetId);
   if (storedDocument === undefined) throw refuseMissingDataset(datasetId);
-  return readStored(storedDocument, readDataset);
+  return readStoredBody(storedDocument, readDataset);
 }
 
 export interface DataVersionsDependencies {
@@ -788,7 +788,7 @@ export async function listVersionFilesBefore(
  */
 export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
   const storedDocument = await tx.get('store', datasetId);
-  const dataset = readStored(storedDocument, readDataset);
+  const dataset = readStoredBody(storedDocument, readDataset);
   const head = await readHistory(tx, datasetId);
   if (head === undefined || dataset?.versions_kept == null) return false;
   const firstKept = head.latest - dataset.versions_kept + 1;

@@ -23,7 +23,7 @@ import type { RepairedStore } from './audits.js';
 import type { DataVersions } from './data-versions.js';
 import { publishReplaced, type StoreFiles } from './files.js';
 import {
-  assertIntact,
+  assertFilesUnchanged,
   convertFailure,
   createLoadedFields,
   type DatasetActivity,
@@ -341,7 +341,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     const problems = createProblems();
     const files = await listFolderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refuseData(problems.findings());
-    await assertIntact({ ...document, location }, files);
+    await assertFilesUnchanged({ ...document, location }, files);
     return files;
   }
 

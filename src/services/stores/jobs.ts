@@ -17,7 +17,7 @@ import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { GeneratePayload, GenerateRequest, LoadPayload, RefreshPayload } from '#domain/outputs/jobs.js';
 import { type Attempt, type Completion, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import { isLiveIn } from '#jobs/port/record.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
@@ -46,7 +46,7 @@ import { isGap } from './audits.js';
 import { type DataVersions, purgeDataVersions } from './data-versions.js';
 import type { StoreFiles } from './files.js';
 import {
-  type Addition,
+  type AddedContent,
   createLoadedFields,
   type DatasetActivity,
   type DatasetLoading,
@@ -401,7 +401,7 @@ function removeSpareMemory(handle: MarketHandle): MarketHandle {
   return rest;
 }
 
-type FreshData = Omit<Addition, 'kind'>;
+type FreshData = Omit<AddedContent, 'kind'>;
 
 /** Returns the number of rows of each dataset after a refresh. A table that was not read keeps its number. */
 function countRowsAfter(
@@ -557,24 +557,24 @@ export type RefreshedDay = NonNullable<RefreshPayload['day']>;
 /** Operations on stores that run as jobs. */
 export interface DatasetSubmissions {
   /** Queues the activation of a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  activate(datasetId: string, origin: Origin | null): Promise<JobStatus>;
+  activate(datasetId: string, origin: JobOrigin | null): Promise<JobStatus>;
   /** Queues the generation of a synthetic store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
-  generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
+  generate(request: GenerateSyntheticRequest, origin: JobOrigin | null, by?: Authorship): Promise<JobStatus>;
   /**
    * Queues a refresh of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED,
    *   STORE_LOADING, STORE_REFRESHING
    */
-  refresh(datasetId: string, request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
+  refresh(datasetId: string, request: RefreshRequest, origin: JobOrigin | null, day?: RefreshedDay): Promise<JobStatus>;
   /** Refreshes the served store. @throws Refusal NO_DATA_SOURCE, and the refusals of `refresh` */
-  sync(request: RefreshRequest, origin: Origin | null, day?: RefreshedDay): Promise<JobStatus>;
+  sync(request: RefreshRequest, origin: JobOrigin | null, day?: RefreshedDay): Promise<JobStatus>;
 }
 
 export function createDatasetSubmissions(dependencies: DatasetSubmissionsDependencies): DatasetSubmissions {
   const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
   const admitJob = createJobAdmission(dependencies);
 
-  async function activate(datasetId: string, origin: Origin | null): Promise<JobStatus> {
+  async function activate(datasetId: string, origin: JobOrigin | null): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     if (activity.isServed(datasetId))
       throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is already being served.`, {
@@ -599,7 +599,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       request,
       origin,
       day,
-    }: { readonly request: RefreshRequest; readonly origin: Origin | null; readonly day: RefreshedDay | undefined },
+    }: { readonly request: RefreshRequest; readonly origin: JobOrigin | null; readonly day: RefreshedDay | undefined },
   ): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     assertRefreshable(document, request, calendars);
@@ -628,7 +628,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
 
   async function generate(
     request: GenerateSyntheticRequest,
-    origin: Origin | null,
+    origin: JobOrigin | null,
     authorship?: Authorship,
   ): Promise<JobStatus> {
     const key = toCanonicalJson(request);
@@ -646,7 +646,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
 
   async function submitGeneration(
     request: GenerateSyntheticRequest,
-    origin: Origin | null,
+    origin: JobOrigin | null,
     authorship: Authorship | undefined,
   ): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
@@ -776,7 +776,7 @@ function assertServed(
 
 interface GenerationTerms {
   readonly request: GenerateSyntheticRequest;
-  readonly origin: Origin | null;
+  readonly origin: JobOrigin | null;
   readonly by: Authorship | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { CalendarsInUse } from '#domain/calendars/calendar.js';
 import { type DatasetDocument, isManaged, refuseWhileResuming, TABLE_KINDS } from '#domain/definition/datasets.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
-import { digestFiles, type FileDigest } from '#market/formats/source-file.js';
+import { digestFiles, type SourceDigest } from '#market/formats/source-file.js';
 import { readsStatedActions } from '#market/mapping/columns.js';
 import type { MarketInterpretation } from '#market/mapping/mapped-content.js';
 import type { DatabaseLocations } from '#market/read/database-location.js';
@@ -24,7 +24,7 @@ import type { ContentSummary, MarketTasks } from '#market/serve/market-tasks.js'
 import { type Markets, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
-import { type DocumentReader, type DocumentStore, readStored } from '#store/port.js';
+import { type DocumentReader, type DocumentStore, readStoredBody } from '#store/port.js';
 import {
   type Activity,
   readDataset,
@@ -185,7 +185,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   async function assertFree(datasetId: string, reader: Pick<DocumentReader, 'get'> = documents): Promise<void> {
     const storedDocument = await reader.get('store', datasetId);
-    const document = readStored(storedDocument, readDataset);
+    const document = readStoredBody(storedDocument, readDataset);
     if (storedDocument === undefined || (document !== undefined && (await isAbandoned(document)))) return;
     throw new Refusal(
       'STORE_EXISTS',
@@ -311,9 +311,9 @@ const REPAIRS = {
  * files of such a store, so that any other content is damage.
  * @param repair source from which the files were replaced. Default: they were not replaced.
  */
-export function findDamagedFiles(
+export function findAlteredFiles(
   { store_id: datasetId, kind, location, files = [] }: SourceTerms,
-  present: readonly FileDigest[],
+  present: readonly SourceDigest[],
   repair?: RepairedFrom,
 ): Finding[] {
   const digestByLabel = new Map(present.map((digest) => [digest.label, digest]));
@@ -345,13 +345,13 @@ export function findDamagedFiles(
 }
 
 /** Checks that the files of a managed store are those that the service wrote. @throws Refusal NO_DATA_SOURCE */
-export async function assertIntact(store: SourceTerms, files: TableFiles): Promise<void> {
-  const damage = findDamagedFiles(store, await digestReadable(files));
+export async function assertFilesUnchanged(store: SourceTerms, files: TableFiles): Promise<void> {
+  const damage = findAlteredFiles(store, await digestReadable(files));
   if (damage.length > 0) throw refuseUnreadableStore(store.store_id, damage);
 }
 
-async function digestReadable(files: TableFiles): Promise<readonly FileDigest[]> {
-  const digests: FileDigest[] = [];
+async function digestReadable(files: TableFiles): Promise<readonly SourceDigest[]> {
+  const digests: SourceDigest[] = [];
   for (const file of TABLE_KINDS.flatMap((table) => files[table])) await digestFiles([file], digests).catch(() => {}); // an unreadable file has no digest
   return digests;
 }
@@ -377,7 +377,7 @@ interface FolderReading {
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult>;
   /** Returns the digests of the readable files of a folder. */
-  digest(source: SourceTerms): Promise<readonly FileDigest[]>;
+  digest(source: SourceTerms): Promise<readonly SourceDigest[]>;
   /** Reads all files of a folder. */
   read(
     source: SourceTerms,
@@ -455,13 +455,13 @@ function createFolderReading({
       const currentFiles = await list(source, createProblems());
       const files = TABLE_KINDS.flatMap((table) => currentFiles?.[table] ?? []);
       const digestByLabel = new Map(digests.map((digest) => [digest.label, digest]));
-      const isSameFile = ({ label, bytes, sha256 }: Partial<FileDigest>): boolean => {
+      const isSameFile = ({ label, bytes, sha256 }: Partial<SourceDigest>): boolean => {
         const digest = digestByLabel.get(label ?? '');
         return digest?.bytes === bytes && (sha256 === undefined || digest?.sha256 === sha256);
       };
       if (currentFiles === undefined || files.length !== digestByLabel.size || !files.every(isSameFile))
         return undefined;
-      const fileDigests: FileDigest[] = [];
+      const fileDigests: SourceDigest[] = [];
       await digestFiles(files, fileDigests).catch(() => fileDigests.splice(0)); // the reader reports unreadable files
       return fileDigests.length === files.length && fileDigests.every(isSameFile)
         ? toVersionFiles(currentFiles, digests, listedAt)
@@ -505,7 +505,7 @@ interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
 }
 
 /** Data of a source that the current version of its store does not have yet. */
-export interface Addition {
+export interface AddedContent {
   /** Counts of all files and of the rows that were read. */
   readonly summary: ContentSummary;
   readonly handle: MarketHandle;
@@ -523,7 +523,7 @@ async function readFolderAddition(
   source: SourceTerms,
   { lastDay, knownFiles }: AdditionOptions,
   options: MarketTaskOptions,
-): Promise<ReadRefusal | ({ readonly kind: 'added' } & Addition)> {
+): Promise<ReadRefusal | ({ readonly kind: 'added' } & AddedContent)> {
   const problems = createProblems();
   const listedAt = Date.parse(timestamp());
   const files = await folders.list(source, problems);
@@ -637,7 +637,7 @@ export interface DatasetLoading {
   readAddition(
     source: SourceTerms,
     options: AdditionOptions,
-  ): Promise<ReadRefusal | ({ readonly kind: 'added' } & Addition)>;
+  ): Promise<ReadRefusal | ({ readonly kind: 'added' } & AddedContent)>;
 }
 
 export function createDatasetLoading({
@@ -662,14 +662,14 @@ export function createDatasetLoading({
     const result = await folders.read(source, options);
     if (!isManaged(source.kind)) return result;
     const present = result.kind === 'refused' ? await folders.digest(source) : result.summary.files;
-    const damage = findDamagedFiles(source, present);
+    const damage = findAlteredFiles(source, present);
     if (damage.length === 0) return result;
     const fetched = await storeFiles.refetch(source);
     if (fetched === undefined && !(await regenerate(source))) return { kind: 'refused', findings: damage };
     const again = await folders.read(fetched ?? source, options);
-    const isIntact = again.kind !== 'refused' && findDamagedFiles(source, again.summary.files).length === 0;
+    const isIntact = again.kind !== 'refused' && findAlteredFiles(source, again.summary.files).length === 0;
     if (!isIntact) return { kind: 'refused', findings: damage };
-    const repairs = findDamagedFiles(source, present, fetched === undefined ? 'request' : 'artifacts');
+    const repairs = findAlteredFiles(source, present, fetched === undefined ? 'request' : 'artifacts');
     return { ...again, summary: { ...again.summary, warnings: [...repairs, ...again.summary.warnings] } };
   }
 

@@ -3,7 +3,7 @@ import { compareText, type Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type DatasetDocument, isManaged, OVERRIDES_MAX, type PriceOverride } from '#domain/definition/datasets.js';
 import { type Authorship, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
-import type { Origin } from '#jobs/port/queue.js';
+import type { JobOrigin } from '#jobs/port/queue.js';
 import { findCell, type PriceLocation } from '#market/content/merge.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -15,7 +15,7 @@ import type { StoreMarkets } from './serving.js';
 /** Author of an override, on whose behalf the refresh runs. */
 export interface OverrideAuthor {
   readonly by: Authorship;
-  readonly origin: Origin | null;
+  readonly origin: JobOrigin | null;
 }
 
 /** Prices that people enter in place of the prices of a source. */
@@ -103,7 +103,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
    * Starts the refresh that applies a change. Returns the id of its job; null if it was refused. A refresh that is
    * already running does not count, because it may have read the store before the change.
    */
-  async function apply(storeId: string, origin: Origin | null): Promise<string | null> {
+  async function apply(storeId: string, origin: JobOrigin | null): Promise<string | null> {
     const request = { until: null, full: false, dry_run: false, load: true, fail_on: [] };
     try {
       return (await datasets.refresh(storeId, request, origin)).job_id;

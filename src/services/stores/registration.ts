@@ -17,7 +17,7 @@ import { isLiveIn } from '#jobs/port/record.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { DatabaseLocations } from '#market/read/database-location.js';
 import type { Locations } from '#market/read/folder.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStored } from '#store/port.js';
+import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { changePassword, type SecretBox } from '#store/secret-box.js';
 import { assertPrecondition, type Precondition } from '../shared/documents.js';
 import type { Gate, Requester } from '../shared/gate.js';
@@ -67,7 +67,7 @@ async function findInactive(
   datasetId: string,
 ): Promise<DatasetDocument | undefined> {
   const storedDocument = await documents.get('store', datasetId);
-  const document = readStored(storedDocument, readDataset);
+  const document = readStoredBody(storedDocument, readDataset);
   if (storedDocument === undefined || (document !== undefined && (await activity.isAbandoned(document))))
     throw refuseMissingDataset(datasetId);
   if (!activity.isServed(datasetId)) return document;

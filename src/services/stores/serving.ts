@@ -65,7 +65,7 @@ import {
   createLoadedFields,
   type DatasetActivity,
   type DatasetLoading,
-  findDamagedFiles,
+  findAlteredFiles,
   placeFindings,
   recordFailure,
   refuseUnreadableStore,
@@ -823,7 +823,7 @@ export function createRegeneration({
     try {
       const spec = createSyntheticSpec(synthetic['request'] as GenerateRequest, calendars); // this service wrote the request
       const result = await runMarketTask('generate', { spec, folder }, { load: null });
-      if (result.kind === 'refused' || findDamagedFiles(store, result.summary.files).length > 0) return false;
+      if (result.kind === 'refused' || findAlteredFiles(store, result.summary.files).length > 0) return false;
       await folders.remove(location, datasetId);
       await folders.receive(basename(location), datasetId, (draft) => copyData(folder, draft));
       return true;

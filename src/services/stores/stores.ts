@@ -24,7 +24,7 @@ import type { InspectedData } from '#market/read/inspection.js';
 import { inspectMarket } from '#market/serve/market-process.js';
 import type { ServedMarkets } from '#market/serve/served-markets.js';
 import { createProblems } from '#market/tables/problems.js';
-import { type DocumentStore, readStored } from '#store/port.js';
+import { type DocumentStore, readStoredBody } from '#store/port.js';
 import type { SecretBox } from '#store/secret-box.js';
 import { createGate, type Gate, type Requester } from '../shared/gate.js';
 import { readDataset, toListedDataset } from '../shared/store-documents.js';
@@ -281,7 +281,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     },
     async datasetInUse(datasetId) {
       const storedDocument = await documents.get('store', datasetId);
-      const document = readStored(storedDocument, readDataset);
+      const document = readStoredBody(storedDocument, readDataset);
       return document && { kind: document.kind, sizeBytes: document.size_bytes, files: document.files };
     },
     async health() {

@@ -57,7 +57,7 @@ const REFERENCE_MARK = Buffer.from('.art"');
 const NAME_DIGITS = 32;
 
 /** Returns the artifact names in a stored value. The value may be unreadable. @cost one scan of the bytes */
-export function listNames(value: Buffer): readonly string[] {
+export function listArtifactNames(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(REFERENCE_MARK)) return [];
   for (let offset = value.indexOf(SUFFIX); offset >= 0; offset = value.indexOf(SUFFIX, offset + 1)) {

@@ -9,7 +9,7 @@ import { callDirectly, type FolderCall, WRITE_MS } from './folder-calls.js';
  * Writes the directory entries of a folder to disk. A new file survives a power failure only if its folder is written
  * to disk too.
  */
-export async function flushFolder(folder: string, call = callDirectly): Promise<void> {
+export async function syncFolder(folder: string, call = callDirectly): Promise<void> {
   const handle = await openBy(call, folder, 'r');
   try {
     await call(() => handle.sync(), WRITE_MS);

@@ -21,7 +21,7 @@ import {
   copyFlushed,
   digestFile,
   type FileDigest,
-  flushFolder,
+  syncFolder,
   openBy as openHandle,
   writeFlushed,
 } from './durable-files.js';
@@ -429,7 +429,7 @@ export async function openArtifacts(
         const draftPath = formatDraftPath(getPath(name));
         await writeFlushed(draftPath, bytes, call);
         await call(() => rename(draftPath, getPath(name)), WRITE_MS);
-        await flushFolder(folder, call);
+        await syncFolder(folder, call);
         return { name, bytes: bytes.length, sha256 };
       }),
     async writeFile(file) {
@@ -438,7 +438,7 @@ export async function openArtifacts(
     },
     newName: createArtifactName,
     link: (files) => guard.work((isAgain) => linkArtifacts(files, isAgain)),
-    settle: () => guard.work(() => flushFolder(folder, call)),
+    settle: () => guard.work(() => syncFolder(folder, call)),
     async stream(ref, range) {
       const file = await openArtifact(ref);
       if (range) return streamFrom([{ file, ...range }], call);
@@ -496,7 +496,7 @@ async function copyFileIn({ folder, call, freeSpace }: Target, file: string, siz
     const linkedDigest = dirname(file) === folder ? await linkDurably(file, targetPath, call) : undefined;
     if (linkedDigest === undefined) await freeSpace.admit(size);
     const fileDigest = linkedDigest ?? (await copyDurably(file, targetPath, call));
-    await flushFolder(folder, call);
+    await syncFolder(folder, call);
     return { name, ...fileDigest };
   } catch (thrown) {
     await removeFiles(folder, [name], call).catch(() => {}); // garbage collection removes the file later

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { ProducedBytes } from '#base/bytes.js';
 import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN } from '#base/memory.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
-import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './durable-files.js';
+import { closeBy, syncFolder, openBy, PART_BYTES, writePart } from './durable-files.js';
 import { callDirectly, type FolderCall, type FolderGuard, noGuard, WRITE_MS } from './folder-calls.js';
 import type { FreeSpace } from './free-space.js';
 
@@ -248,7 +248,7 @@ export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: 
     try {
       const failure = outcomes.find((outcome) => outcome.status === 'rejected');
       if (failure !== undefined) throw failure.reason;
-      if (!isSettledLater) await flushFolder(folder, guard.call);
+      if (!isSettledLater) await syncFolder(folder, guard.call);
     } catch (thrown) {
       await removeFiles(folder, listNames(contents), guard.call).catch(() => {}); // garbage collection removes the files later
       throw thrown;

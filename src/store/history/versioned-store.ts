@@ -15,7 +15,7 @@ import {
   type DocumentLookup,
   type DocumentStore,
   type DocumentTransaction,
-  readStored,
+  readStoredBody,
   type TransactionOptions,
 } from '../port.js';
 import { appendAudit, isAudited, readAuditHead } from './audit.js';
@@ -95,7 +95,7 @@ function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax: number
           },
           async delete(kind, id) {
             const storedVersion = kind === 'version' ? await tx.get(kind, id) : undefined;
-            const writerRecord = readStored(storedVersion, readWriter);
+            const writerRecord = readStoredBody(storedVersion, readWriter);
             if (writerRecord !== undefined) computeChange({ ...writerRecord, bytes: -writerRecord.bytes });
             return tx.delete(kind, id);
           },

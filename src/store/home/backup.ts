@@ -2,9 +2,9 @@ import { hasProcess } from './process-identity.js';
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { copyFlushed, digestFile, flushFolder, makeFolder } from '../artifacts/durable-files.js';
+import { copyFlushed, digestFile, syncFolder, makeFolder } from '../artifacts/durable-files.js';
 import { formatTimestamp } from '../document-identity.js';
-import { findManagedStore, listArtifacts, openDocumentsReader } from '../lmdb/documents-reader.js';
+import { findManagedStore, listArtifactRefs, openDocumentsReader } from '../lmdb/documents-reader.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import {
@@ -175,10 +175,10 @@ export async function finishBackup(
 ): Promise<BackupManifest> {
   const manifest: BackupManifest = { format: MANIFEST_FORMAT, ...content };
   await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
-  await flushFolder(draft);
+  await syncFolder(draft);
   await rm(target, { recursive: true, force: true }); // an empty folder, see `assertFree`
   await rename(draft, target);
-  await flushFolder(dirname(target));
+  await syncFolder(dirname(target));
   return manifest;
 }
 
@@ -232,7 +232,7 @@ async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Prom
   try {
     for await (const entry of reader.entries()) {
       documents++;
-      const hashes = new Map(listArtifacts(entry.body).map(({ name, sha256 }) => [name, sha256]));
+      const hashes = new Map(listArtifactRefs(entry.body).map(({ name, sha256 }) => [name, sha256]));
       for (const name of entry.artifactNames) await pin(`artifacts/${name}`, hashes.get(name));
       const store = findManagedStore(entry);
       if (store === undefined) continue;
@@ -290,7 +290,7 @@ async function copyPinned(
   const { copied, digest } = await rewriteCopy(draft, data);
   files.push({ path: copied, ...digest });
   await rm(join(draft, 'documents', 'lock.mdb'), { force: true });
-  for (const folder of [...folders, join(draft, 'documents')]) await flushFolder(folder);
+  for (const folder of [...folders, join(draft, 'documents')]) await syncFolder(folder);
   return { files, damaged: damagedFiles };
 }
 
@@ -445,7 +445,7 @@ async function moveAside(
   const replacedFolder = join(home.path, `replaced-${new Date(nowMs).toISOString().replaceAll(/[:.]/g, '')}`);
   await mkdir(replacedFolder, { mode: 0o700 });
   for (const part of existingParts) await rename(join(home.path, part), join(replacedFolder, part));
-  await flushFolder(home.path);
+  await syncFolder(home.path);
   return replacedFolder;
 }
 
@@ -466,8 +466,8 @@ async function copyParts(
       throw new StartRefusal(EXIT_CONFIGURATION, `The file ${path} of the backup changed while it was restored.`);
     onProgress((i + 1) / files.length, path);
   }
-  for (const folder of folders) await flushFolder(folder);
-  await flushFolder(home.path);
+  for (const folder of folders) await syncFolder(folder);
+  await syncFolder(home.path);
 }
 
 const LISTED_FILES_MAX = 5;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, readdir, readFile, rename, rm, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { flushFolder, makeFolder, restrictToOwner } from '../artifacts/durable-files.js';
+import { syncFolder, makeFolder, restrictToOwner } from '../artifacts/durable-files.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { isAlive, type ProcessIdentity, readProcessIdentity } from './process-identity.js';
 
@@ -143,7 +143,7 @@ const isSameProcess = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
 const getCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);
 
 /** Total size of the files of each folder, in bytes. */
-export type Sizes<P extends string> = Readonly<Record<P, number>>;
+export type FolderSizes<P extends string> = Readonly<Record<P, number>>;
 
 /** Maximum age of a reading. Reading the sizes of 60,000 files takes a second of thread time. */
 const READING_AGE_MAX_MS = 30_000;
@@ -152,8 +152,8 @@ const READING_AGE_MAX_MS = 30_000;
 export function watchSizes<P extends string>(
   folders: Readonly<Record<P, string>>,
   monotonicMs: () => number = () => performance.now(),
-): () => Promise<Sizes<P>> {
-  let lastReading: { readonly atMs: number; readonly sizes: Promise<Sizes<P>> } | undefined;
+): () => Promise<FolderSizes<P>> {
+  let lastReading: { readonly atMs: number; readonly sizes: Promise<FolderSizes<P>> } | undefined;
   return () => {
     if (lastReading === undefined || monotonicMs() - lastReading.atMs > READING_AGE_MAX_MS)
       lastReading = { atMs: monotonicMs(), sizes: measure(folders) };
@@ -161,10 +161,10 @@ export function watchSizes<P extends string>(
   };
 }
 
-async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<Sizes<P>> {
+async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<FolderSizes<P>> {
   const sizes: [string, number][] = [];
   for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await measureFolder(folder)]);
-  return Object.fromEntries(sizes) as Sizes<P>; // one entry per folder
+  return Object.fromEntries(sizes) as FolderSizes<P>; // one entry per folder
 }
 
 /** Adds up the sizes of the files of a folder. Ignores files that appear or disappear meanwhile. */
@@ -259,7 +259,7 @@ async function openPrepared(path: string, prepare: (home: HomeFolders) => Promis
   });
   try {
     await prepare(home);
-    await flushFolder(folder);
+    await syncFolder(folder);
   } catch (thrown) {
     await lock.release();
     throw thrown;
@@ -327,5 +327,5 @@ export async function writeFormat(
 ): Promise<void> {
   await writeFile(`${file}.new`, `${format}\n`, { mode: 0o600, flush: true });
   await rename(`${file}.new`, file);
-  await flushFolder(path);
+  await syncFolder(path);
 }

@@ -7,7 +7,7 @@ import { computeRunId, getOwner } from '../document-identity.js';
 import { createAuditCheck } from '../history/audit.js';
 import { createHistoryCheck } from '../history/history.js';
 import { createLogsCheck } from '../history/publication-log.js';
-import { findManagedStore, listArtifacts, openDocumentsReader } from '../lmdb/documents-reader.js';
+import { findManagedStore, listArtifactRefs, openDocumentsReader } from '../lmdb/documents-reader.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import type { ArtifactLocation } from '../ownership/artifact-location.js';
 import type { DocumentsReader } from '../port.js';
@@ -123,7 +123,7 @@ const DAMAGE_REASONS = {
   invalid: 'it does not satisfy its schema',
 } as const;
 
-export interface VerifyOptions {
+export interface HomeVerifyOptions {
   readonly onProgress?: (message: string) => void;
   /** Opens the documents. Present if they are outside the home folder. */
   readonly openDocuments?: () => Promise<DocumentsReader>;
@@ -137,7 +137,7 @@ export interface VerifyOptions {
  * @throws StartRefusal 78 if there is no home, or its documents cannot be opened
  * @cost one read of every byte
  */
-export async function verifyHome(home: HomeFolders, options: VerifyOptions = {}): Promise<VerifiedPart[]> {
+export async function verifyHome(home: HomeFolders, options: HomeVerifyOptions = {}): Promise<VerifiedPart[]> {
   const { onProgress = () => {}, openDocuments = () => openOwnDocuments(home), digestArtifact } = options;
   if (digestArtifact === undefined) await assertWhole(home);
   const reader = await openDocuments();
@@ -214,7 +214,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     runs.look(entry);
     const reason = entry.unreadable === undefined ? historyFault : DAMAGE_REASONS[entry.unreadable];
     if (reason !== undefined) result.damaged.push({ name: entry.id, reason });
-    const refsByName = new Map(listArtifacts(entry.body).map((ref) => [ref.name, ref]));
+    const refsByName = new Map(listArtifactRefs(entry.body).map((ref) => [ref.name, ref]));
     for (const name of entry.artifactNames) {
       const reference = references.get(name) ?? { owners: new Map(), expected: undefined };
       references.set(name, reference);

@@ -3,12 +3,12 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/base/refusals.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
-import { createArtifactOwners, listNames } from '../artifacts/artifact.js';
-import { flushFolder, restrictToOwner } from '../artifacts/durable-files.js';
+import { createArtifactOwners, listArtifactNames } from '../artifacts/artifact.js';
+import { syncFolder, restrictToOwner } from '../artifacts/durable-files.js';
 import { type FreeSpace, watchFreeSpace } from '../artifacts/free-space.js';
 import { createNumberedRange, formatNumberedId, parseNumber, SCHEMA_VERSION } from '../document-identity.js';
 import {
-  type BodyReader,
+  type DocumentBodyReader,
   createCommitListeners,
   type DocumentEngine,
   type DocumentEngineOptions,
@@ -16,7 +16,7 @@ import {
   type DocumentLookup,
   type DocumentTransaction,
   type Listing,
-  readStored,
+  readStoredBody,
   type StoredDocument,
   type TransactionBody,
   type UnreadableCause,
@@ -175,13 +175,13 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   await probeDocuments(folder, options.backups);
   const database = openDatabase(folder);
   await restrictToOwner({ folders: [folder], files: ['data.mdb', 'lock.mdb'].map((name) => join(folder, name)) });
-  await flushFolder(folder);
+  await syncFolder(folder);
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
   const owners = createArtifactOwners();
   const revisions = new Map<DocumentKind, number>();
   const cache = createDocumentCache();
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
-  for (const { key, value } of database.getRange({})) owners.setArtifacts(decodeKey(key), listNames(value));
+  for (const { key, value } of database.getRange({})) owners.setArtifacts(decodeKey(key), listArtifactNames(value));
 
   let isClosed = false;
 
@@ -214,7 +214,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       for (const kind of collectKinds(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
       const unreferencedNames: string[] = [];
       for (const [key, value] of writes)
-        unreferencedNames.push(...owners.setArtifacts(key, value === null ? [] : listNames(value)));
+        unreferencedNames.push(...owners.setArtifacts(key, value === null ? [] : listArtifactNames(value)));
       const droppedNames = unreferencedNames.filter((name) => !owners.isOwned(name));
       if (droppedNames.length > 0) onUnreferenced?.(droppedNames);
     },
@@ -253,7 +253,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       requireEnvironment();
       return revisions.get(kind) ?? 0;
     },
-    async list<T>(kind: DocumentKind, readBody: BodyReader<T>): Promise<Listing<T>> {
+    async list<T>(kind: DocumentKind, readBody: DocumentBodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
       const { start, end } = getKindRange(kind);
@@ -262,7 +262,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
         const id = parseId(kind, key);
         const result: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : findDocument(key, id);
         if (result === undefined) continue; // deleted since its key was read
-        const document = readStored(result, readBody);
+        const document = readStoredBody(result, readBody);
         if (document !== undefined) documents.push(document);
         else causes['unreadable' in result ? result.unreadable : 'invalid']++;
       }

@@ -1,7 +1,7 @@
 import { open } from 'lmdb';
-import { listNames } from '../artifacts/artifact.js';
+import { listArtifactNames } from '../artifacts/artifact.js';
 import { SCHEMA_VERSION } from '../document-identity.js';
-import type { ArtifactRef, DocumentsReader, StoredEntry } from '../port.js';
+import type { ArtifactRef, DocumentsReader, DocumentEntry } from '../port.js';
 import { decodeKey, encodeKey, openDocument, parseKey } from './document-format.js';
 
 /** Reader of LMDB that can copy its environment. */
@@ -34,7 +34,7 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
   };
 }
 
-function createEntry(key: string, value: Buffer): StoredEntry {
+function createEntry(key: string, value: Buffer): DocumentEntry {
   const parsedKey = parseKey(key);
   const openedDocument = openDocument(parsedKey?.id ?? key, { key, value, schemaMax: SCHEMA_VERSION });
   const isReadable = typeof openedDocument !== 'string';
@@ -45,15 +45,15 @@ function createEntry(key: string, value: Buffer): StoredEntry {
     bytes: value.length,
     unreadable: isReadable ? undefined : openedDocument,
     body: isReadable ? openedDocument.body : undefined,
-    artifactNames: listNames(value),
+    artifactNames: listArtifactNames(value),
   };
 }
 
 /** Returns the artifacts that a body refers to. Includes their expected sizes and hashes. */
-export function listArtifacts(body: unknown): ArtifactRef[] {
-  if (Array.isArray(body)) return body.flatMap(listArtifacts);
+export function listArtifactRefs(body: unknown): ArtifactRef[] {
+  if (Array.isArray(body)) return body.flatMap(listArtifactRefs);
   if (typeof body !== 'object' || body === null) return [];
-  const nestedArtifacts = Object.values(body).flatMap(listArtifacts);
+  const nestedArtifacts = Object.values(body).flatMap(listArtifactRefs);
   return isArtifactRef(body) ? [body, ...nestedArtifacts] : nestedArtifacts;
 }
 
@@ -79,7 +79,7 @@ export interface ManagedStore {
  * Returns the folder that the service created for a `store` document. Returns undefined if there is none, or if its
  * files are artifacts.
  */
-export function findManagedStore({ kind, id, body }: StoredEntry): ManagedStore | undefined {
+export function findManagedStore({ kind, id, body }: DocumentEntry): ManagedStore | undefined {
   if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
   const { managed, location, files, kept } = body as {
     readonly kept?: unknown;

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isUnavailable } from '#domain/base/refusals.js';
+import { isStoreUnavailable } from '#domain/base/refusals.js';
 import { ArtifactStoreFault, findCode } from '../artifacts/artifact.js';
 import { type DatabaseIdentity, MARKER, type StoreMark } from '../artifacts/folder-calls.js';
 import type { DocumentEngine, DocumentReader, DocumentStore } from '../port.js';
@@ -150,7 +150,7 @@ async function convertFailures<T>(place: ArtifactLocation, work: () => Promise<T
   } catch (cause) {
     if (cause instanceof StartRefusal) throw cause;
     const code = findCode(cause);
-    const isStore = isUnavailable(cause);
+    const isStore = isStoreUnavailable(cause);
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const status =
       cause instanceof ArtifactStoreFault || SETTING_CODES.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;

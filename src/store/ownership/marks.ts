@@ -4,7 +4,7 @@ import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { ArtifactStoreFault, createArtifactName, ignoreAbsentFile } from '../artifacts/artifact.js';
-import { flushFolder, makeFolder, writeFlushed } from '../artifacts/durable-files.js';
+import { syncFolder, makeFolder, writeFlushed } from '../artifacts/durable-files.js';
 import { createFolderCalls, formatMarker, MARKER, parseMark, type StoreMark } from '../artifacts/folder-calls.js';
 import { removeFiles } from '../artifacts/folder-writer.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
@@ -64,7 +64,7 @@ function createFolderMarker(folder: string): StoreMarker {
       const draftPath = getPath(`${MARKER}.${randomBytes(8).toString('hex')}`);
       await writeFlushed(draftPath, Buffer.from(formatMarker(mark)), call);
       await call(() => rename(draftPath, getPath(MARKER)));
-      await flushFolder(folder, call);
+      await syncFolder(folder, call);
       return isNew;
     },
     has: async (name) => (await call(() => stat(getPath(name))).catch(ignoreAbsentFile)) !== undefined,

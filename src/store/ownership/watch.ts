@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { findCode, isUnavailable as isArtifactUnavailable, refuseDamagedArtifact } from '../artifacts/artifact.js';
 import type { ArtifactHealth, ArtifactStore } from '../port.js';
 import type { ArtifactLocation } from './artifact-location.js';
@@ -70,7 +70,7 @@ export async function watchStore(
   return {
     fault: () => fault,
     async explain(thrown) {
-      if (isUnavailable(thrown)) {
+      if (isStoreUnavailable(thrown)) {
         isSuspect = true;
         if (fault === undefined) reportFault(thrown.message);
         scheduleCheck();

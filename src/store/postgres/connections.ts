@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type { Client } from 'pg';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { createClientOptions, createRefusal as createStatementRefusal, findState } from './database.js';
+import { createClientOptions, createRefusal as createStatementRefusal, findSqlState } from './database.js';
 
 /**
  * Opens a connection.
@@ -32,7 +32,7 @@ export async function runOnClient<T>({ host, port }: pg.Client, work: () => Prom
   } catch (thrown) {
     const isOther = thrown instanceof StartRefusal || thrown instanceof Refusal || isDefect(thrown);
     const refusal = isOther ? thrown : createStatementRefusal(thrown);
-    if (!isUnavailable(refusal)) throw thrown;
+    if (!isStoreUnavailable(refusal)) throw thrown;
     const { message } = thrown as Error;
     const sentence = `The database at ${formatAddress(host, port)} (--database, DATABASE_URL) stopped answering: ${message.replace(/\.$/, '')}.`;
     throw new StartRefusal(EXIT_TEMPORARY, sentence, { cause: thrown });
@@ -53,7 +53,7 @@ const REFUSED_MESSAGE = /^SASL:|does not support SSL/;
 
 function createRefusal(cause: unknown, { host, port }: pg.Client): StartRefusal {
   const { code, message } = cause as NodeJS.ErrnoException;
-  const state = findState(cause);
+  const state = findSqlState(cause);
   const address = formatAddress(host, port);
   if (state === undefined && REFUSED_CERTIFICATE.test(code ?? ''))
     return new StartRefusal(

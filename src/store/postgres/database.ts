@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { findUrlFault, toDriverUrl, URL_FILES } from './database-url.js';
 
@@ -100,7 +100,7 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
         recordAnswer();
         return answer;
       } catch (thrown) {
-        if (!isUnavailable(thrown)) recordAnswer(); // a refusal by the server is also an answer
+        if (!isStoreUnavailable(thrown)) recordAnswer(); // a refusal by the server is also an answer
         throw thrown;
       } finally {
         waitingControllers.delete(endController);
@@ -237,7 +237,7 @@ export function openDatabase({
       observe(computeSeconds(), true);
       return answer;
     } catch (thrown) {
-      observe(computeSeconds(), !isUnavailable(thrown)); // a refusal by the server is also an answer
+      observe(computeSeconds(), !isStoreUnavailable(thrown)); // a refusal by the server is also an answer
       throw thrown;
     }
   }
@@ -312,7 +312,7 @@ async function answersProbe(options: pg.ClientConfig): Promise<boolean> {
     await client.query('SELECT 1');
     return true;
   } catch (thrown) {
-    return findState(thrown) !== undefined;
+    return findSqlState(thrown) !== undefined;
   } finally {
     void client.end().catch(() => {}); // a silent server does not answer the termination
   }
@@ -352,14 +352,14 @@ const createUnavailableRefusal = (cause: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.', null, { cause });
 
 /** Returns the SQLSTATE of an error from the server. */
-export const findState = (thrown: unknown): string | undefined =>
+export const findSqlState = (thrown: unknown): string | undefined =>
   thrown instanceof pg.DatabaseError ? thrown.code : undefined;
 
 /** SQLSTATEs of connection failures and of shutdowns of the server. */
 const LOST_CONNECTION = /^(08|57P)/;
 
 function isLost(thrown: unknown): boolean {
-  const state = findState(thrown);
+  const state = findSqlState(thrown);
   return state === undefined || LOST_CONNECTION.test(state);
 }
 
@@ -371,7 +371,7 @@ const DISK_FULL = '53100';
 export function createRefusal(cause: unknown): unknown {
   if (isLost(cause))
     return new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
-  const sqlState = findState(cause)!; // `isLost` has checked that the server sent a code
+  const sqlState = findSqlState(cause)!; // `isLost` has checked that the server sent a code
   if (sqlState === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
   return UNAVAILABLE_STATE.test(sqlState) ? createUnavailableRefusal(cause) : cause;
 }

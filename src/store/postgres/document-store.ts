@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { isUnavailable, Refusal } from '#domain/base/refusals.js';
+import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { createNumberedRange, formatNumberedId, isDocumentId, parseNumber } from '../document-identity.js';
 import {
-  type BodyReader,
+  type DocumentBodyReader,
   createCommitListeners,
   type DocumentEngine,
   type DocumentEngineOptions,
   type Listing,
-  readStored,
+  readStoredBody,
   type TransactionOptions,
   type UnreadableCause,
 } from '../port.js';
 import { createWorkQueue } from './connections.js';
-import { type Database, findState, UnknownOutcomeError } from './database.js';
+import { type Database, findSqlState, UnknownOutcomeError } from './database.js';
 import { ADDED_COLUMNS, createJobStatement, formatJobNumber } from './job-commit.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, type DocumentRow, openRow } from './rows.js';
@@ -152,7 +152,7 @@ function createCommits(database: Database, { schema, node }: { schema: string; n
       if (await writesJob(order, token)) return { unreferenced: [] };
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
-      if (CONFLICT_STATES.includes(findState(thrown) ?? '')) return undefined;
+      if (CONFLICT_STATES.includes(findSqlState(thrown) ?? '')) return undefined;
       if (!(thrown instanceof UnknownOutcomeError) || (!draft.isWritten && events.length === 0)) throw thrown;
       const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
       return isCommitted ? { unreferenced: [] } : undefined;
@@ -171,7 +171,7 @@ function createCommits(database: Database, { schema, node }: { schema: string; n
       const [row] = await database.query<CommitRow>(sql, values);
       return row!.written !== null; // exactly one row
     } catch (thrown) {
-      if (findState(thrown) === UNIQUE_VIOLATION) return false;
+      if (findSqlState(thrown) === UNIQUE_VIOLATION) return false;
       throw thrown;
     }
   }
@@ -390,7 +390,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
         return (await rows.idsBetween(kind, { from, until: upperId, limit })).map(parseNumber);
       }),
     revision: (kind) => runWhileOpen(() => rows.revision(kind)),
-    list: (kind, readBody) => runWhileOpen(async () => createListing(await rows.rows(kind), readBody)),
+    list: (kind, readBody) => runWhileOpen(async () => listReadable(await rows.rows(kind), readBody)),
     transaction: (change) => runWhileOpen(() => runTransaction(change)),
     jobTransaction: (change) => runWhileOpen(() => runTransaction(change)),
     subscribe: listeners.add,
@@ -405,12 +405,12 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   };
 }
 
-export function createListing<T>(rows: readonly DocumentRow[], readBody: BodyReader<T>): Listing<T> {
+export function listReadable<T>(rows: readonly DocumentRow[], readBody: DocumentBodyReader<T>): Listing<T> {
   const documents: T[] = [];
   const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
   for (const row of rows) {
     const result = openRow(row);
-    const document = readStored(result, readBody);
+    const document = readStoredBody(result, readBody);
     if (document !== undefined) documents.push(document);
     else causes['unreadable' in result ? result.unreadable : 'invalid']++;
   }
@@ -454,7 +454,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     try {
       result = await runBody(change, { rows, draft, time, events, jobs });
     } catch (thrown) {
-      const isOutage = isUnavailable(thrown);
+      const isOutage = isStoreUnavailable(thrown);
       if (isOutage || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
       return undefined;
     }

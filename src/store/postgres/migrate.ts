@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { type Database, findState } from './database.js';
+import { type Database, findSqlState } from './database.js';
 import { listSchemaObjects, listSteps, PROTOCOL } from './schema.js';
 import { sealDocuments } from './seals.js';
 
@@ -42,7 +42,7 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
     const result = await readSchemaVersion(client, schema);
     return result?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
   } catch (thrown) {
-    if (findState(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
+    if (findSqlState(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
     const { role, owner } = await readRoles(client, schema);
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -98,7 +98,7 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
   const result = await readSchemaVersion(client, schema).catch(async (thrown: unknown) => {
-    throw findState(thrown) === INSUFFICIENT_PRIVILEGE
+    throw findSqlState(thrown) === INSUFFICIENT_PRIVILEGE
       ? await createGrantRefusal(client, schema, 'SELECT on protocol')
       : thrown;
   });

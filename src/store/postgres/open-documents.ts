@@ -2,11 +2,11 @@ import { Buffer } from 'node:buffer';
 import type { Client, QueryResultRow } from 'pg';
 import type { DatabaseIdentity } from '../artifacts/folder-calls.js';
 import { DOCUMENT_KINDS } from '../document-identity.js';
-import type { DocumentEngineOptions, DocumentsReader, DocumentStore, StoredEntry } from '../port.js';
+import type { DocumentEngineOptions, DocumentsReader, DocumentStore, DocumentEntry } from '../port.js';
 import { connect, createWorkQueue, type DatabaseUse, runOnClient, takeUse } from './connections.js';
 import { assertClock, type DatabaseClock, openDatabaseClock } from './database-clock.js';
 import { type Database, openDatabase } from './database.js';
-import { createListing, openPostgresDocuments, type PostgresDocuments } from './document-store.js';
+import { listReadable, openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import {
   assertGranted,
   assertMigrated,
@@ -64,7 +64,7 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
   };
 }
 
-function createEntry(row: EntryRow): StoredEntry {
+function createEntry(row: EntryRow): DocumentEntry {
   const result = openRow(row);
   const isReadable = !('unreadable' in result);
   return {
@@ -240,7 +240,7 @@ export async function openSnapshot(url: string, schema: string = SCHEMA): Promis
   return {
     ids: rows.ids,
     get,
-    list: async (kind, readBody) => createListing(await rows.rows(kind), readBody),
+    list: async (kind, readBody) => listReadable(await rows.rows(kind), readBody),
     close: () => client.end(),
   };
 }

@@ -18,7 +18,7 @@ export interface DocumentRow {
 }
 
 /** Reads of the documents table, each in one snapshot. */
-export interface Rows {
+export interface DocumentRows {
   row(kind: DocumentKind, id: string): Promise<DocumentRow | undefined>;
   /**
    * Runs several reads in one round trip. @param reads only a few, because each combination is a separate prepared
@@ -59,7 +59,7 @@ export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body'
 /** Columns without the body. */
 const HEADING_COLUMNS = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 
-export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
+export function createRows(database: Pick<Database, 'query'>, schema: string): DocumentRows {
   return {
     async row(kind, id) {
       const [row] = await database.query<DocumentRow>(
@@ -141,7 +141,7 @@ function formatSelection(rowQuery: RowQuery, { place, bindValue, table }: Select
  * Creates the reader of revisions. Reads that are requested in the same turn share one statement, because each
  * statement is a round trip.
  */
-function createRevisions(database: Pick<Database, 'query'>, schema: string): Rows['revision'] {
+function createRevisions(database: Pick<Database, 'query'>, schema: string): DocumentRows['revision'] {
   let pendingSums: { readonly kinds: DocumentKind[]; readonly sums: Promise<ReadonlyMap<string, number>> } | undefined;
 
   async function read(kinds: readonly DocumentKind[]): Promise<ReadonlyMap<string, number>> {

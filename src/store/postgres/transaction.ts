@@ -2,10 +2,10 @@ import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
-import { listNames } from '../artifacts/artifact.js';
+import { listArtifactNames } from '../artifacts/artifact.js';
 import { formatNumberedId, formatTimestamp, isDocumentId, parseNumber, SCHEMA_VERSION } from '../document-identity.js';
 import type { DocumentKind, DocumentLookup, DocumentTransaction } from '../port.js';
-import { type DocumentKey, type DocumentRow, openRow, type RowQuery, type Rows } from './rows.js';
+import { type DocumentKey, type DocumentRow, openRow, type RowQuery, type DocumentRows } from './rows.js';
 
 /** Version number of an absent document. */
 export const ABSENT_ETAG = '0';
@@ -130,7 +130,7 @@ export function createDraft(): TransactionDraft {
         puts.map(({ id }) => id),
         puts.map(() => SCHEMA_VERSION),
         puts.map(({ body }) => body),
-        puts.map(({ body }) => listNames(Buffer.from(body)).join(' ')),
+        puts.map(({ body }) => listArtifactNames(Buffer.from(body)).join(' ')),
         deletions.map(({ kind }) => kind),
         deletions.map(({ id }) => id),
       ];
@@ -178,7 +178,7 @@ export interface JobRow {
 }
 
 export interface TransactionParts {
-  readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
+  readonly rows: Pick<DocumentRows, 'row' | 'several' | 'version' | 'ids'>;
   readonly draft: TransactionDraft;
   /** Time of the writes, ms since 1970. */
   readonly time: number;
@@ -302,7 +302,7 @@ const JOINED_READS_MAX = 4;
  * Creates a reader of rows. Reads that are requested in the same turn share one statement, because each statement is a
  * round trip.
  */
-function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
+function createJoinedReads(rows: Pick<DocumentRows, 'row' | 'several'>): RowReader {
   let waitingReads:
     | { readonly reads: RowQuery[]; readonly found: Promise<readonly (DocumentRow | undefined)[]> }
     | undefined;

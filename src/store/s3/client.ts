@@ -6,12 +6,12 @@ import { timeRequest } from '#base/tracing/tracing.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { findNameProblem } from '#domain/definition/target-addresses.js';
 import { ArtifactStoreFault } from '../artifacts/artifact.js';
-import type { Keys, S3Access } from '../port.js';
+import type { StorageKeys, S3Access } from '../port.js';
 import {
   EXPIRED_TOKEN,
   explainRefusal,
   findDistrustReason,
-  formatReason,
+  formatResponse,
   isClosed,
   isWithoutTls,
   mayPass,
@@ -177,7 +177,7 @@ export function createS3Client(
         throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrustReason}.`, cause);
       if (patience.isOver())
         throw createUnavailableRefusal(
-          `The object store cannot be reached at ${endpoint}${formatReason(message, cause)}.`,
+          `The object store cannot be reached at ${endpoint}${formatResponse(message, cause)}.`,
           cause,
         );
     }
@@ -320,15 +320,15 @@ interface Attempt {
   readonly answer?: Response;
   readonly cause?: unknown;
   /** Keys that signed the request. */
-  readonly used?: Keys;
+  readonly used?: StorageKeys;
 }
 
 interface Signer {
-  readonly used: Keys;
+  readonly used: StorageKeys;
   readonly aws: AwsClient;
 }
 
-function createSigner({ region }: S3Access, used: Keys): Signer {
+function createSigner({ region }: S3Access, used: StorageKeys): Signer {
   const { accessKeyId, secretAccessKey, sessionToken } = used;
   const token = sessionToken === undefined ? {} : { sessionToken };
   return { used, aws: new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0, ...token }) };

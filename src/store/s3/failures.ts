@@ -23,7 +23,7 @@ const findCode = (cause: unknown): string | undefined =>
  * Describes the failure of a request in a few words. @param answer status and code of a response; empty if there was no
  * response
  */
-export function formatReason(answer: string, cause: unknown): string {
+export function formatResponse(answer: string, cause: unknown): string {
   if (answer !== '') return `: it answers ${answer}`;
   const { code, name, message } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
   if (name === 'TimeoutError') return ': it does not answer'; // the code of this error is a legacy number

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { Refusal } from '#domain/base/refusals.js';
 import { findRegionProblem } from '#domain/definition/target-addresses.js';
 import { ArtifactStoreFault, findCode } from '../artifacts/artifact.js';
-import type { Keys, KeySource, QueriedKeySource } from '../port.js';
+import type { StorageKeys, KeySource, QueriedKeySource } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { formatReason } from './failures.js';
+import { formatResponse } from './failures.js';
 
 interface ProfileFiles {
   readonly credentialsFile: string;
@@ -70,7 +70,7 @@ const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
  * @throws Refusal STORE_UNAVAILABLE for a temporary failure; an ArtifactStoreFault for a failure that requires other
  * settings
  */
-function queryKeys(source: QueriedKeySource): Promise<Keys> {
+function queryKeys(source: QueriedKeySource): Promise<StorageKeys> {
   switch (source.kind) {
     case 'profile':
       return requestProfileKeys(source);
@@ -85,7 +85,7 @@ function queryKeys(source: QueriedKeySource): Promise<Keys> {
 
 type SourceOf<K extends QueriedKeySource['kind']> = Extract<QueriedKeySource, { readonly kind: K }>;
 
-async function requestProfileKeys({ profile, ...files }: SourceOf<'profile'>): Promise<Keys> {
+async function requestProfileKeys({ profile, ...files }: SourceOf<'profile'>): Promise<StorageKeys> {
   const values = readProfile(profile, files);
   const [accessKeyId, secretAccessKey] = ['aws_access_key_id', 'aws_secret_access_key'].map((name) =>
     values?.get(name),
@@ -100,7 +100,7 @@ async function requestIdentityKeys({
   roleArn,
   sessionName,
   endpoint,
-}: SourceOf<'web-identity'>): Promise<Keys> {
+}: SourceOf<'web-identity'>): Promise<StorageKeys> {
   const token = await readToken(tokenFile, 'AWS_WEB_IDENTITY_TOKEN_FILE');
   const body = new URLSearchParams({
     Action: 'AssumeRoleWithWebIdentity',
@@ -122,7 +122,7 @@ async function requestIdentityKeys({
   throw createRefusal(sourceName, status, /^\w{1,64}$/.exec(findTagValue('Code') ?? '')?.[0]);
 }
 
-async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'container'>): Promise<Keys> {
+async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'container'>): Promise<StorageKeys> {
   const authorization =
     tokenFile === undefined ? token : await readToken(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
   if (authorization !== undefined && !HEADER_TEXT.test(authorization))
@@ -136,7 +136,7 @@ async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'contain
   throw createRefusal(sourceName, status, parseMembers(text).code);
 }
 
-async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<Keys> {
+async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<StorageKeys> {
   const sourceName = 'The metadata service of this machine';
   const ask = async (path: string, init: RequestInit): Promise<string> => {
     const { status, text } = await requestText(sourceName, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
@@ -184,7 +184,7 @@ async function requestText(who: string, url: string, init: RequestInit, answerMs
   } catch (cause) {
     throw new Refusal(
       'STORE_UNAVAILABLE',
-      `${who} cannot be reached at ${new URL(url).origin}${formatReason('', cause)}.`,
+      `${who} cannot be reached at ${new URL(url).origin}${formatResponse('', cause)}.`,
     );
   }
 }
@@ -209,7 +209,7 @@ interface KeyMembers {
   readonly Expiration?: string | undefined;
 }
 
-function createKeys(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }: KeyMembers): Keys {
+function createKeys(who: string, { AccessKeyId, SecretAccessKey, Token, Expiration }: KeyMembers): StorageKeys {
   if (!AccessKeyId || !SecretAccessKey) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no keys.`);
   const expiresAt = Date.parse(Expiration ?? '');
   return {
@@ -401,12 +401,12 @@ export interface CurrentKeys {
    * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; an ArtifactStoreFault for a failure that
    * requires other settings
    */
-  get(): Promise<Keys>;
+  get(): Promise<StorageKeys>;
   /**
    * Marks keys as expired, so that the next call of `get` requests new ones. Called when the object store reports the
    * expiry. @returns false for fixed keys, which cannot be renewed
    */
-  expired(keys: Keys): boolean;
+  expired(keys: StorageKeys): boolean;
   /** Returns the reason why the last request for keys failed. Returns undefined if it succeeded. */
   fault(): string | undefined;
 }
@@ -436,20 +436,20 @@ export function createCurrentKeys(source: KeySource): CurrentKeys {
 
 export interface RenewalOptions {
   readonly now?: () => number;
-  readonly ask?: (source: QueriedKeySource) => Promise<Keys>;
+  readonly ask?: (source: QueriedKeySource) => Promise<StorageKeys>;
 }
 
 export function createRenewedKeys(
   source: QueriedKeySource,
   { now = Date.now, ask = queryKeys }: RenewalOptions = {},
 ): CurrentKeys {
-  let keys: Keys | undefined;
+  let keys: StorageKeys | undefined;
   /** Time of the next request for keys. */
   let dueAt = 0;
   let failure: Refusal | undefined;
-  let pendingRenewal: Promise<Keys> | undefined;
+  let pendingRenewal: Promise<StorageKeys> | undefined;
 
-  async function requestKeys(): Promise<Keys> {
+  async function requestKeys(): Promise<StorageKeys> {
     try {
       keys = await ask(source);
       failure = undefined;
@@ -467,12 +467,12 @@ export function createRenewedKeys(
   }
 
   /** Renews the keys; concurrent calls share one renewal. */
-  function renew(): Promise<Keys> {
+  function renew(): Promise<StorageKeys> {
     pendingRenewal ??= requestKeys().finally(() => (pendingRenewal = undefined));
     return pendingRenewal;
   }
 
-  const isValid = ({ expiresAt = Infinity }: Keys): boolean => now() < expiresAt - MARGIN_MS;
+  const isValid = ({ expiresAt = Infinity }: StorageKeys): boolean => now() < expiresAt - MARGIN_MS;
 
   return {
     async get() {
@@ -494,7 +494,7 @@ export function createRenewedKeys(
 }
 
 /** Returns the time for which keys are used before new keys are requested. */
-function computeLifetime({ expiresAt }: Keys, now: number): number {
+function computeLifetime({ expiresAt }: StorageKeys, now: number): number {
   if (expiresAt === undefined) return UNDATED_MS;
   const remainingMs = expiresAt - now;
   return Math.max(RETRY_MS, remainingMs - Math.min(AHEAD_MS, remainingMs / 4));

@@ -234,7 +234,7 @@ function listNamedColumns(
   return columns.map(([name, { type }]) => ({ name, type, values: values[name]! }));
 }
 
-export interface ExportPartInput extends ExportSource {
+export interface TablePart extends ExportSource {
   readonly table: ExportTableName;
   readonly format: RowFormat;
   readonly from: ExportPosition;
@@ -259,7 +259,7 @@ const GROUP_BYTES = 3 << 19;
  * @returns the position of the next part; null after the last part
  * @throws Refusal as for the rows of the table, NUMERIC_FAILURE
  */
-export function exportPart(input: ExportPartInput): ExportPosition | null {
+export function exportPart(input: TablePart): ExportPosition | null {
   const { table, format, from, sink, bytes = format === 'parquet' ? GROUP_BYTES : PART_BYTES, tick, ...source } = input;
   const columns = listTableColumns(table, source);
   const { header } = source.columns;

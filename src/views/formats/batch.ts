@@ -4,7 +4,7 @@ import type { ColumnType, ExportColumn, ExportPosition, WrittenRowGroups } from 
 import type { EXPORTS, ExportTableName } from '#domain/outputs/exports.js';
 import type { FigureCache } from '../dated-figures.js';
 import type { AnnouncedFile } from '../index-files.js';
-import type { RequestedWindow } from '../run-window.js';
+import type { RequestedDates } from '../run-window.js';
 
 /** Texts as positions in a list. All batches of a table share the list. A missing text is -1. */
 export interface TextValues {
@@ -44,7 +44,7 @@ export interface NamedColumn {
 
 export interface ExportSource {
   readonly columns: RunColumns;
-  readonly window: RequestedWindow;
+  readonly window: RequestedDates;
   /** Served market if the run was computed on it and the table needs it; otherwise null. */
   readonly market: MarketData | null;
   /** Announced composition of the index on the session. Only for a table of pro forma holdings. */

@@ -18,7 +18,7 @@ import {
   encodeChunk,
   encodeFooter,
   encodeStruct,
-  MAGIC,
+  PARQUET_MAGIC,
   type ParquetColumn,
 } from '#base/parquet.js';
 import type { ColumnType, ExportColumn, RowFormat, WrittenRowGroups } from '#domain/outputs/export-table.js';
@@ -320,7 +320,7 @@ function createParquetWriter({ runId, table, columns, from, sink }: PartInput): 
     },
     length: () => rows * rowBytes,
     end(isLast) {
-      if (fileBytes === 0) add(MAGIC);
+      if (fileBytes === 0) add(PARQUET_MAGIC);
       const groups = addGroup();
       if (isLast)
         add(

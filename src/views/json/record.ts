@@ -26,7 +26,7 @@ import {
   formatDayText,
   type Member,
 } from './objects.js';
-import { createGapsAndPricing, createProvenance, type RunStamp, SNAPSHOT, writeSnapshots } from './run.js';
+import { createGapsAndPricing, createProvenanceMembers, type RunStamp, SNAPSHOT_JSON, writeSnapshots } from './run.js';
 import { createJsonWriter, encodeToken, type JsonWriter } from './writer.js';
 
 /** Function that writes a weights frame of one record. If the same frame was already written, its text is copied. */
@@ -78,7 +78,7 @@ const BOOK = createJsonObject<BookPayload, BookSource>({
   weights_dates_total: createNumberMember(({ book: { frame, days } }) => (frame ? days.length : 0)),
   rebalances: {
     write: (json, { book, ...names }) => writeSnapshots(json, names, book.snapshots),
-    upgrade: createItemsUpgrade(SNAPSHOT),
+    upgrade: createItemsUpgrade(SNAPSHOT_JSON),
   },
   rebalances_total: createNumberMember(({ book }) => book.rebalancesTotal),
   calendar_coverage: createObjectMember(COVERAGE, ({ book }) => book.coverage),
@@ -356,7 +356,7 @@ const RECORD = createJsonObject<BacktestResultSummary, RecordSource>({
   ...createGapsAndPricing<RecordSource>(),
   run_at: createTextMember(({ stamp }) => stamp.runAt),
   unfilled: createValueMember(({ run }) => toUnfilledPayload(run.unfilled)),
-  ...createProvenance<RecordSource>(),
+  ...createProvenanceMembers<RecordSource>(),
 });
 
 function createBookMember(readBook: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {

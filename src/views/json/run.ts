@@ -111,7 +111,7 @@ type Provenance = Pick<
   'findings' | 'run_hash' | 'store_content_hash' | 'engine_version' | 'extended_from' | 'full_run_reason'
 >;
 
-export function createProvenance<S extends RunWithProvenance>(): Members<Provenance, S> {
+export function createProvenanceMembers<S extends RunWithProvenance>(): Members<Provenance, S> {
   return {
     findings: createWrittenMember((json, { run }) => json.value(run.findings)),
     run_hash: createTextMember(({ stamp }) => stamp.runHash),
@@ -135,7 +135,7 @@ interface SnapshotSource {
   written: { readonly from: number; readonly to: number };
 }
 
-export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
+export const SNAPSHOT_JSON = createJsonObject<RebalanceSnapshot, SnapshotSource>({
   date: createTextMember(({ snapshot }) => formatDay(snapshot.date)),
   schedule_dates: {
     ...createValueMember(({ snapshot: { date, also } }: SnapshotSource) => [date, ...also].map(formatDay)),
@@ -242,7 +242,7 @@ export function writeSnapshots(
   json.raw('[');
   rebalances.forEach((snapshot, i) => {
     if (i > 0) json.raw(',');
-    SNAPSHOT.write(json, { snapshot, identifiers, keys, cashName, written: { from: 0, to: 0 } });
+    SNAPSHOT_JSON.write(json, { snapshot, identifiers, keys, cashName, written: { from: 0, to: 0 } });
   });
   json.raw(']');
 }
@@ -361,12 +361,12 @@ const RESULT = createJsonObject<BacktestRunResult, DatedSource>({
   ...createGapsAndPricing<DatedSource>(),
   rebalances: {
     write: (json, { rebalances: { rebalances, ...names } }) => writeSnapshots(json, names, rebalances),
-    upgrade: createItemsUpgrade(SNAPSHOT),
+    upgrade: createItemsUpgrade(SNAPSHOT_JSON),
   },
   rebalances_total: createNumberMember(({ run }) => run.rebalancesTotal),
   returns: createSeriesMember('returns', ({ run, later: laterDates }) => ({ dates: laterDates, values: run.returns })),
   total_costs: createNumberMember(({ run }) => run.totalCosts),
-  ...createProvenance<DatedSource>(),
+  ...createProvenanceMembers<DatedSource>(),
 });
 
 /** Adds members to a stored result that were introduced after it was stored. */

@@ -6,14 +6,14 @@ import {
   type BlockOf,
   CHART_LINES,
   type ChartLine,
-  listNames,
+  listEntryNames,
 } from '#domain/outputs/report-templates.js';
 import { createNotePart, createTitlePart, type Drawing, type DrawingContext, requireFigures } from './blocks.js';
 import { type Bar, type ChartSeries, drawColumns, drawLineChart, layBars, type Panel } from './charts.js';
 import {
-  formatCount,
+  formatCountFigure,
   formatLevel,
-  formatPercent,
+  formatPercentFigure,
   formatPlainTexts,
   formatRatio,
   type Missing,
@@ -106,7 +106,7 @@ const BARS_BY_SOURCE: Record<BarSource, CreateBars> = {
 const createPercentBar = (label: string, value: number): Bar => ({
   label: cleanLine(label),
   value,
-  text: formatPercent(value),
+  text: formatPercentFigure(value),
 });
 
 function createAnnualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
@@ -132,7 +132,7 @@ function createSectorBars({ sectors }: RunFigures, limit: number): Bars {
   if (others.length > 0)
     bars.push(
       createPercentBar(
-        `${formatCount(others.length)} others`,
+        `${formatCountFigure(others.length)} others`,
         others.reduce((sum, { weight }) => sum + weight, 0),
       ),
     );
@@ -152,15 +152,15 @@ function createContributionBars({ attribution, findName }: RunFigures, limit: nu
   );
   const selectionText = isWhole
     ? ''
-    : `${describeExtremes(contributors.length, detractors.length)} of ${formatCount(contributions.length)} names, `;
+    : `${describeExtremes(contributors.length, detractors.length)} of ${formatCountFigure(contributions.length)} names, `;
   return { bars, isTime: false, note: `${selectionText}${start.slice(0, 10)} to ${end.slice(0, 10)}.` };
 }
 
 /** Describes which securities a chart shows. There may be no contributors, or no detractors. */
 function describeExtremes(contributors: number, detractors: number): string {
   const sides = [
-    ...(contributors > 0 ? [`${formatCount(contributors)} largest contributors`] : []),
-    ...(detractors > 0 ? [`${formatCount(detractors)} largest detractors`] : []),
+    ...(contributors > 0 ? [`${formatCountFigure(contributors)} largest contributors`] : []),
+    ...(detractors > 0 ? [`${formatCountFigure(detractors)} largest detractors`] : []),
   ];
   return sides.join(' and ');
 }
@@ -188,7 +188,7 @@ function createLiquidationBars(
   return {
     bars: shownRows.map(({ days, share }) => createPercentBar(days === 1 ? '1 day' : `${days} days`, share)),
     isTime: true,
-    note: `Sold of ${formatCount(aum)} ${currency} in the index before ${date}, at ${formatPercent(participation)} of the mean daily volume.`,
+    note: `Sold of ${formatCountFigure(aum)} ${currency} in the index before ${date}, at ${formatPercentFigure(participation)} of the mean daily volume.`,
   };
 }
 
@@ -274,7 +274,7 @@ const LINES: Record<ChartLine, LineSource> = {
   drawdown: {
     panel: 'drawdown',
     find(figures) {
-      const label = `Drawdown, lowest ${formatPercent(figures.overview.metrics.max_drawdown)}`;
+      const label = `Drawdown, lowest ${formatPercentFigure(figures.overview.metrics.max_drawdown)}`;
       return { series: [{ ...figures.drawdown(), label, stroke: { colour: NAVY, width: 0.7 }, fill: NAVY_TINT }] };
     },
   },
@@ -283,7 +283,7 @@ const LINES: Record<ChartLine, LineSource> = {
     find(figures) {
       const volatility = figures.volatility();
       if (volatility === null) return { missing: 'The run is too short for a trailing volatility.' };
-      const label = `Volatility over ${volatility.window} sessions, latest ${formatPercent(readLast(volatility.values))}`;
+      const label = `Volatility over ${volatility.window} sessions, latest ${formatPercentFigure(readLast(volatility.values))}`;
       return { series: [{ ...volatility, label, stroke: { colour: NAVY, width: 0.9 } }] };
     },
   },
@@ -294,7 +294,7 @@ const LINES: Record<ChartLine, LineSource> = {
       if (name === null) return { missing: 'No concentration rule triggers rebalances of this index.' };
       const { headroom } = limits().find(({ rule }) => rule === name)!; // every rule is measured
       const lowestHeadroom = Math.min(...headroom);
-      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${formatPercent(headroom.at(-1)!)}, least ${formatPercent(lowestHeadroom)}`;
+      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${formatPercentFigure(headroom.at(-1)!)}, least ${formatPercentFigure(lowestHeadroom)}`;
       return { series: [{ days, values: Float64Array.from(headroom), label, stroke: { colour: NAVY, width: 0.9 } }] };
     },
   },
@@ -307,7 +307,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: sectors.map(({ sector, weights }, k) => ({
           days,
           values: weights,
-          label: `${cleanLine(sector ?? 'Unclassified')} ${formatPercent(readLast(weights))}`,
+          label: `${cleanLine(sector ?? 'Unclassified')} ${formatPercentFigure(readLast(weights))}`,
           stroke: SECTOR_STROKES[k]!,
         })),
       };
@@ -337,7 +337,7 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
   const title = createTitlePart(block.title, width, typesetter);
-  const results = listNames(CHART_LINES)
+  const results = listEntryNames(CHART_LINES)
     .filter((line) => block.lines.includes(line))
     .map((line) => ({
       panel: LINES[line].panel,

@@ -266,7 +266,7 @@ interface ValueAxis {
   position(value: number): number;
 }
 
-export interface Extent {
+export interface ValueExtent {
   readonly low: number;
   readonly high: number;
 }
@@ -281,7 +281,7 @@ const PADDING_SHARE = 0.05;
  * Returns a linear axis slightly longer than the range of its values, with ticks at round values.
  * @param ticksMax at least 2
  */
-export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
+export function createLinearAxis(extent: ValueExtent, ticksMax: number): ValueAxis {
   const { low, high } = addPadding(extent);
   let step = roundStep((high - low) / (ticksMax + 1));
   while (computeFloor(high / step) - computeCeiling(low / step) + 1 > ticksMax) step = roundStep(step * 1.01);
@@ -293,7 +293,7 @@ export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
 /** Range relative to the upper end below which values differ only by rounding errors. */
 const FLAT_RANGE = 1e-12;
 
-function addPadding({ low, high }: Extent): Extent {
+function addPadding({ low, high }: ValueExtent): ValueExtent {
   if (!(high - low > FLAT_RANGE * Math.abs(high))) {
     const padding = Math.abs(high) * PADDING_SHARE || 1;
     return { low: low - padding, high: high + padding };
@@ -318,7 +318,7 @@ function roundStep(minimum: number): number {
  * ticks are at 1 and 3 times powers of ten, or only at powers of ten; if they are too few, at evenly spaced round
  * values.
  */
-export function createLogAxis(extent: Extent, ticksMax: number): ValueAxis {
+export function createLogAxis(extent: ValueExtent, ticksMax: number): ValueAxis {
   const factor = raiseToPower(extent.high / extent.low, PADDING_SHARE) * 1.005;
   const low = extent.low / factor;
   const high = extent.high * factor;

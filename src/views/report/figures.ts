@@ -485,13 +485,13 @@ function readLatestTargets(columns: RunColumns): Float64Array {
 export const NOT_MEASURED = 'n/a';
 
 /** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
-export function formatPercent(fraction: number | null): string {
+export function formatPercentFigure(fraction: number | null): string {
   return fraction === null ? NOT_MEASURED : `${formatFixed(fraction * 100, 2)}%`;
 }
 
 /** Formats a weight as a percentage, with two decimals fewer than the fraction has. */
 export function formatWeight(weight: number, decimals: number | null): string {
-  if (decimals === null) return formatPercent(weight);
+  if (decimals === null) return formatPercentFigure(weight);
   const percentDecimals = Math.max(0, decimals - 2);
   return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, percentDecimals), percentDecimals)}%`;
 }
@@ -512,7 +512,7 @@ export function formatBasisPoints(bps: number | null): string {
 }
 
 /** Formats a count, for example `1,234`. */
-export function formatCount(count: number | null): string {
+export function formatCountFigure(count: number | null): string {
   return count === null ? NOT_MEASURED : formatFixed(count, 0);
 }
 
@@ -521,7 +521,7 @@ export function formatCount(count: number | null): string {
  * as ratios.
  */
 export function formatPlainTexts(values: readonly number[]): string[] {
-  return values.map(values.every(Number.isInteger) ? formatCount : formatRatio);
+  return values.map(values.every(Number.isInteger) ? formatCountFigure : formatRatio);
 }
 
 /** Formats the label of an axis tick, with no more decimals than the step needs. */

@@ -4,8 +4,8 @@ import { createNotePart, createTitlePart, type Drawing, type DrawingContext, req
 import { MONTHS } from './charts.js';
 import {
   formatBasisPoints,
-  formatCount,
-  formatPercent,
+  formatCountFigure,
+  formatPercentFigure,
   formatPlainTexts,
   formatRatio,
   formatWeight,
@@ -377,16 +377,19 @@ function createLimitsTable({ limits, hasIssuers, overview }: RunFigures): Table 
     { column: createTextColumn('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
     {
       column: createFigureColumn(`Headroom on ${overview.end}`),
-      cell: ({ headroom }) => formatPercent(headroom.at(-1)!),
+      cell: ({ headroom }) => formatPercentFigure(headroom.at(-1)!),
     },
-    { column: createFigureColumn('Least headroom'), cell: ({ headroom }) => formatPercent(Math.min(...headroom)) },
-    { column: createFigureColumn('Sessions in breach'), cell: ({ breachedDates }) => formatCount(breachedDates) },
-    { column: createFigureColumn('Breaches'), cell: ({ breaches }) => formatCount(breaches.length) },
+    {
+      column: createFigureColumn('Least headroom'),
+      cell: ({ headroom }) => formatPercentFigure(Math.min(...headroom)),
+    },
+    { column: createFigureColumn('Sessions in breach'), cell: ({ breachedDates }) => formatCountFigure(breachedDates) },
+    { column: createFigureColumn('Breaches'), cell: ({ breaches }) => formatCountFigure(breaches.length) },
   ];
   return toTable(
     fields,
     rules,
-    `Concentration rules on the weights of ${formatCount(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each security its own issuer'}. Headroom is the distance to the nearest bound; it is negative beyond the bound.`,
+    `Concentration rules on the weights of ${formatCountFigure(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each security its own issuer'}. Headroom is the distance to the nearest bound; it is negative beyond the bound.`,
   );
 }
 
@@ -414,7 +417,7 @@ function createOverlayTable({ attribution, overview, terms }: RunFigures): Table
       cell: ({ of }) => cleanLine(of),
       isShown: parts.some((part) => part.index_id !== overview.index_id),
     },
-    { column: createFigureColumn('Contribution'), cell: ({ contribution }) => formatPercent(contribution) },
+    { column: createFigureColumn('Contribution'), cell: ({ contribution }) => formatPercentFigure(contribution) },
   ];
   const table = toTable(
     fields,
@@ -443,12 +446,12 @@ function createBreachesTable({ breaches, overview }: RunFigures, limit: number):
     { column: createTextColumn('From'), cell: ({ begin }) => begin },
     { column: createTextColumn('To'), cell: ({ end }) => end ?? 'still' },
     { column: createTextColumn('By'), cell: ({ cause }) => cause },
-    { column: createFigureColumn('Furthest'), cell: ({ worst }) => formatPercent(worst.value) },
-    { column: createFigureColumn('Bound'), cell: ({ worst }) => formatPercent(worst.limit) },
+    { column: createFigureColumn('Furthest'), cell: ({ worst }) => formatPercentFigure(worst.value) },
+    { column: createFigureColumn('Bound'), cell: ({ worst }) => formatPercentFigure(worst.limit) },
   ];
-  const count = `${formatCount(orderedBreaches.length)} ${orderedBreaches.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
+  const count = `${formatCountFigure(orderedBreaches.length)} ${orderedBreaches.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
   const omissionNote =
-    others.length === 0 ? '' : `, of which the ${formatCount(rows.length)} lasting and latest are shown`;
+    others.length === 0 ? '' : `, of which the ${formatCountFigure(rows.length)} lasting and latest are shown`;
   return toTable(
     fields,
     rows,
@@ -470,11 +473,11 @@ function createDividendsTable({ dividendPoints, overview }: RunFigures, limit: n
   const comingNote =
     announced.dividends_total === 0
       ? ''
-      : ` Announced after that: ${formatRatio(announced.points)} points in ${formatCount(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
+      : ` Announced after that: ${formatRatio(announced.points)} points in ${formatCountFigure(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
   return toTable(
     fields,
     rows,
-    `Ordinary dividends in points of the level, ${formatRatio(level)} on ${overview.end}; ${formatRatio(trailing.points)} points in the twelve months before, a yield of ${formatPercent(trailing.yield)}.${comingNote}`,
+    `Ordinary dividends in points of the level, ${formatRatio(level)} on ${overview.end}; ${formatRatio(trailing.points)} points in the twelve months before, a yield of ${formatPercentFigure(trailing.yield)}.${comingNote}`,
   );
 }
 
@@ -504,20 +507,20 @@ function createPackTable(
       isShown: hasNames,
     },
     { column: createTextColumn('Side'), cell: ({ side }) => side },
-    { column: createFigureColumn('Shares'), cell: ({ shares }) => formatCount(shares) },
-    { column: createFigureColumn('Value'), cell: ({ value }) => formatCount(value) },
-    { column: createFigureColumn('From'), cell: ({ weight_before: before }) => formatPercent(before) },
-    { column: createFigureColumn('To'), cell: ({ weight_target: target }) => formatPercent(target) },
+    { column: createFigureColumn('Shares'), cell: ({ shares }) => formatCountFigure(shares) },
+    { column: createFigureColumn('Value'), cell: ({ value }) => formatCountFigure(value) },
+    { column: createFigureColumn('From'), cell: ({ weight_before: before }) => formatPercentFigure(before) },
+    { column: createFigureColumn('To'), cell: ({ weight_target: target }) => formatPercentFigure(target) },
     { column: createFigureColumn('Days'), cell: ({ days_to_trade: daysToTrade }) => formatDays(daysToTrade) },
   ];
-  const omissionNote = others.length === 0 ? '' : ` ${formatCount(others.length)} smaller orders are not shown.`;
+  const omissionNote = others.length === 0 ? '' : ` ${formatCountFigure(others.length)} smaller orders are not shown.`;
   const capacities = capacity.map(
-    ({ days: daysMax, aum: value }) => `${value === null ? 'unknown' : formatCount(value)} in ${daysMax}`,
+    ({ days: daysMax, aum: value }) => `${value === null ? 'unknown' : formatCountFigure(value)} in ${daysMax}`,
   );
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${formatCount(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${omissionNote} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${formatCountFigure(aum)} ${currency}: turnover ${formatPercentFigure(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${omissionNote} Days to trade at ${formatPercentFigure(participation)} of the mean daily volume: ${formatDays(days.p50)} in the median, ${formatDays(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
   );
 }
 
@@ -536,21 +539,21 @@ function createScenariosTable(
     { column: createTextColumn('Scenario'), cell: ({ name }) => cleanLine(name) },
     { column: createTextColumn('From'), cell: ({ window }) => window?.start ?? '', isShown: hasWindows },
     { column: createTextColumn('To'), cell: ({ window }) => window?.end ?? '', isShown: hasWindows },
-    { column: createFigureColumn('Return'), cell: ({ return: total }) => formatPercent(total!) },
+    { column: createFigureColumn('Return'), cell: ({ return: total }) => formatPercentFigure(total!) },
     {
       column: createFigureColumn('Standard error'),
-      cell: ({ standard_error: error }) => (error === null ? '' : formatPercent(error)),
+      cell: ({ standard_error: error }) => (error === null ? '' : formatPercentFigure(error)),
       isShown: rows.some(({ standard_error: error }) => error !== null),
     },
     {
       column: createFigureColumn('Worst session'),
       cell: ({ worst_session: worstSession }) =>
-        worstSession === null ? '' : `${formatPercent(worstSession.return)} (${worstSession.date})`,
+        worstSession === null ? '' : `${formatPercentFigure(worstSession.return)} (${worstSession.date})`,
       isShown: hasWindows,
     },
     {
       column: createFigureColumn('Own returns'),
-      cell: ({ covered_weight: coveredWeight }) => formatPercent(coveredWeight),
+      cell: ({ covered_weight: coveredWeight }) => formatPercentFigure(coveredWeight),
     },
   ];
   const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
@@ -634,8 +637,8 @@ function createConstituentsTable(
   ];
   const shownRows =
     rows.length < allConstituents.length
-      ? `The largest ${formatCount(rows.length)} of ${formatCount(allConstituents.length)} constituents`
-      : `${formatCount(allConstituents.length)} ${allConstituents.length === 1 ? 'constituent' : 'constituents'}`;
+      ? `The largest ${formatCountFigure(rows.length)} of ${formatCountFigure(allConstituents.length)} constituents`
+      : `${formatCountFigure(allConstituents.length)} ${allConstituents.length === 1 ? 'constituent' : 'constituents'}`;
   return toTable(
     fields,
     rows,
@@ -656,16 +659,16 @@ function createRebalancesTable(
       cell: ({ cause }) => (cause === 'breach' ? breach : cause),
       isShown: watchedRule !== null || rows.some(({ cause }) => cause !== 'schedule'),
     },
-    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => formatCount(constituents) },
-    { column: createFigureColumn('Added'), cell: ({ added }) => formatCount(added.length) },
-    { column: createFigureColumn('Removed'), cell: ({ removed }) => formatCount(removed.length) },
-    { column: createFigureColumn('Turnover'), cell: ({ turnover }) => formatPercent(turnover) },
+    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => formatCountFigure(constituents) },
+    { column: createFigureColumn('Added'), cell: ({ added }) => formatCountFigure(added.length) },
+    { column: createFigureColumn('Removed'), cell: ({ removed }) => formatCountFigure(removed.length) },
+    { column: createFigureColumn('Turnover'), cell: ({ turnover }) => formatPercentFigure(turnover) },
     { column: createFigureColumn('Largest weight'), cell: ({ largest }) => formatWeight(largest, weightDecimals) },
-    { column: createFigureColumn('Cap'), cell: ({ cap }) => formatPercent(cap), isShown: hasCap },
-    { column: createFigureColumn('At cap'), cell: ({ capped }) => formatCount(capped), isShown: hasCap },
+    { column: createFigureColumn('Cap'), cell: ({ cap }) => formatPercentFigure(cap), isShown: hasCap },
+    { column: createFigureColumn('At cap'), cell: ({ capped }) => formatCountFigure(capped), isShown: hasCap },
     {
       column: createFigureColumn('Redistributed'),
-      cell: ({ redistributed }) => formatPercent(redistributed),
+      cell: ({ redistributed }) => formatPercentFigure(redistributed),
       isShown: hasCap,
     },
   ];
@@ -673,7 +676,7 @@ function createRebalancesTable(
   return toTable(
     fields,
     rows,
-    `${formatCount(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
+    `${formatCountFigure(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
   );
 }
 
@@ -686,13 +689,13 @@ function createExposuresTable({ yearEndSectors, overview }: RunFigures, limit: n
   const otherWeights = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
   const rows = [
     ...shown.map(({ sector, weights }) => ({ label: sector ?? 'Unclassified', weights })),
-    ...(others.length === 0 ? [] : [{ label: `${formatCount(others.length)} others`, weights: otherWeights }]),
+    ...(others.length === 0 ? [] : [{ label: `${formatCountFigure(others.length)} others`, weights: otherWeights }]),
   ];
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Sector'), cell: ({ label }) => cleanLine(label) },
     ...dates.map((date, k) => ({
       column: createFigureColumn(date === overview.end ? date : date.slice(0, 4)),
-      cell: ({ weights }: (typeof rows)[number]) => formatPercent(weights[k]!),
+      cell: ({ weights }: (typeof rows)[number]) => formatPercentFigure(weights[k]!),
     })),
   ];
   return toTable(fields, rows, 'Weights held at the end of each year, by the sectors of the last date.');
@@ -702,7 +705,7 @@ function createAnnualTable({ annualReturns }: RunFigures, limit: number): Table 
   const rows = annualReturns().slice(-limit);
   const fields: Field<(typeof rows)[number]>[] = [
     { column: createTextColumn('Year'), cell: ([year]) => String(year) },
-    { column: createFigureColumn('Return'), cell: ([, value]) => formatPercent(value) },
+    { column: createFigureColumn('Return'), cell: ([, value]) => formatPercentFigure(value) },
   ];
   return toTable(fields, rows, null);
 }
@@ -717,8 +720,8 @@ function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigu
     return {
       cells: [
         String(year),
-        ...values.map((value) => (value === null ? '' : formatPercent(value))),
-        formatPercent(annual),
+        ...values.map((value) => (value === null ? '' : formatPercentFigure(value))),
+        formatPercentFigure(annual),
       ],
       tints: [null, ...values.map((value) => findTint(value, largest)), null],
     };
@@ -758,15 +761,18 @@ function createAttributionTable({ attribution, findName }: RunFigures, limit: nu
         cell: ({ asset_id }) => cleanLine(findName(asset_id) ?? ''),
         isShown: hasNames,
       },
-      { column: createFigureColumn('Average weight'), cell: ({ average_weight }) => formatPercent(average_weight) },
-      { column: createFigureColumn('Return'), cell: (row) => formatPercent(row.total_return) },
-      { column: createFigureColumn('Contribution'), cell: ({ contribution }) => formatPercent(contribution) },
+      {
+        column: createFigureColumn('Average weight'),
+        cell: ({ average_weight }) => formatPercentFigure(average_weight),
+      },
+      { column: createFigureColumn('Return'), cell: (row) => formatPercentFigure(row.total_return) },
+      { column: createFigureColumn('Contribution'), cell: ({ contribution }) => formatPercentFigure(contribution) },
     ],
     rows,
     null,
   );
   const createSums = (label: string, value: number): TableRow => ({
-    cells: [label, ...(hasNames ? [''] : []), '', '', formatPercent(value)],
+    cells: [label, ...(hasNames ? [''] : []), '', '', formatPercentFigure(value)],
     isTotal: true,
   });
   const remainingTableRows =
@@ -774,13 +780,13 @@ function createAttributionTable({ attribution, findName }: RunFigures, limit: nu
       ? []
       : [
           createSums(
-            `${formatCount(others.length)} others`,
+            `${formatCountFigure(others.length)} others`,
             others.reduce((sum, { contribution }) => sum + contribution, 0),
           ),
         ];
   const drags = [
-    cap_drag === null ? '' : ` Capping: ${formatPercent(cap_drag)}.`,
-    cost_drag === null ? '' : ` Costs: ${formatPercent(cost_drag)}.`,
+    cap_drag === null ? '' : ` Capping: ${formatPercentFigure(cap_drag)}.`,
+    cost_drag === null ? '' : ` Costs: ${formatPercentFigure(cost_drag)}.`,
   ].join('');
   return {
     ...table,
@@ -796,24 +802,28 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
   const { shown: rows, others } = splitRows(names, limit);
   const hasNames = rows.some(({ name }) => name !== null);
   const isCovered = coveredWeight > 1 - 1e-6;
-  const formatShare = (contribution: number): string => formatPercent(volatility > 0 ? contribution / volatility : 0);
+  const formatShare = (contribution: number): string =>
+    formatPercentFigure(volatility > 0 ? contribution / volatility : 0);
   const table = toTable<(typeof rows)[number]>(
     [
       { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
       { column: createTextColumn('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: hasNames },
       { column: createFigureColumn('Weight'), cell: ({ weight }) => formatWeight(weight, weightDecimals) },
-      { column: createFigureColumn('Risk contribution'), cell: ({ contribution }) => formatPercent(contribution) },
+      {
+        column: createFigureColumn('Risk contribution'),
+        cell: ({ contribution }) => formatPercentFigure(contribution),
+      },
       { column: createFigureColumn('Share of risk'), cell: ({ contribution }) => formatShare(contribution) },
     ],
     rows,
-    `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ` Securities with too little data have no contribution. The estimate covers ${formatPercent(coveredWeight)} of the weight and is scaled to the full weight.`}`,
+    `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ` Securities with too little data have no contribution. The estimate covers ${formatPercentFigure(coveredWeight)} of the weight and is scaled to the full weight.`}`,
   );
   const createSums = (label: string, weight: number, contribution: number): TableRow => ({
     cells: [
       label,
       ...(hasNames ? [''] : []),
-      formatPercent(weight),
-      formatPercent(contribution),
+      formatPercentFigure(weight),
+      formatPercentFigure(contribution),
       formatShare(contribution),
     ],
     isTotal: true,
@@ -828,7 +838,7 @@ function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: 
       ...table.rows,
       ...(others.length === 0
         ? []
-        : [createSums(`${formatCount(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
+        : [createSums(`${formatCountFigure(others.length)} others`, otherTotals.weight, otherTotals.contribution)]),
       createSums('Volatility', coveredWeight, volatility),
     ],
   };
@@ -854,7 +864,7 @@ function createLiteralTable({ index, columns, data }: LiteralTable, limit: numbe
       data.length === 0
         ? 'No rows.'
         : others.length > 0
-          ? `${formatCount(others.length)} more rows are not shown.`
+          ? `${formatCountFigure(others.length)} more rows are not shown.`
           : null,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatKind, getColour } from '#console/pages/calendar/event-kinds.js';
+import { formatEventKind, getEventColour } from '#console/pages/calendar/event-kinds.js';
 import { groupNextEvents } from '#console/pages/calendar/next-events.js';
 
 test('the next events are in order of date, each kind with all its events of the day', () => {
@@ -24,6 +24,6 @@ test('scheduled and recorded early closes have one name and colour, other than a
   const scheduled = { kind: 'early_close', calendar: 'XNYS', summary: 'XNYS: closes 13:00: Christmas Eve' } as const;
   const recorded = { kind: 'closure', calendar: 'XNYS', summary: 'XNYS: closes 13:00: Half day' } as const;
   const closed = { kind: 'closure', calendar: 'XNYS', summary: 'XNYS: closed: Storm' } as const;
-  expect([scheduled, recorded, closed].map(formatKind)).toEqual(['early close', 'early close', 'closure']);
-  expect([scheduled, recorded, closed].map(getColour)).toEqual(['warning', 'warning', 'bad']);
+  expect([scheduled, recorded, closed].map(formatEventKind)).toEqual(['early close', 'early close', 'closure']);
+  expect([scheduled, recorded, closed].map(getEventColour)).toEqual(['warning', 'warning', 'bad']);
 });

@@ -19,9 +19,9 @@ import {
 } from '#console/pages/data/import-files.js';
 import { createZip } from '../create-zip.js';
 import {
-  formatPointer,
+  formatVariantPointer,
   formatWithUnit,
-  listFindingsAt,
+  listVariantFindings,
   listValueErrors,
   parseValues,
 } from '#console/pages/sweeps/variants.js';
@@ -84,7 +84,7 @@ test('values of a sweep that their parameter does not accept are refused, and ru
     'never is not one of monthly, annual.',
   ]);
   expect(listValueErrors('null', { ...cap, isOptional: false })).toHaveLength(1);
-  expect(formatPointer('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
+  expect(formatVariantPointer('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
 });
 
 test('a finding about a variant is shown at the parameter that causes it', () => {
@@ -98,7 +98,7 @@ test('a finding about a variant is shown at the parameter that causes it', () =>
     'request.start',
   ];
   const listShown = (pointer: string) =>
-    listFindingsAt(paths.map(findAt), pointer).map(({ path }) => paths.indexOf(path));
+    listVariantFindings(paths.map(findAt), pointer).map(({ path }) => paths.indexOf(path));
   expect([listShown(cap), listShown(count), listShown('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
 });
 

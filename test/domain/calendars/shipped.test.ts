@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { createFileName, indexCalendars } from '#domain/calendars/exchange-calendars.js';
+import { createCalendarFileName, indexCalendars } from '#domain/calendars/exchange-calendars.js';
 import { compareSessions, type Corrections, correctReference } from '#domain/calendars/session-reference.js';
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/date-rules.js';
 import { formatDay, parseValidDay, toCivilDate } from '#domain/base/time.js';
@@ -38,7 +38,7 @@ describe('the shipped calendars', () => {
   test('are indexed by their files and aliases, each file under its code', () => {
     const index = indexCalendars(files, AliasFile.parse(readCalendarFile(CALENDAR_FOLDER, 'aliases')));
     expect(readCalendarFile(CALENDAR_FOLDER, 'index')).toEqual(index);
-    expect(names).toEqual(files.map(({ code }) => `${createFileName(code)}.json`));
+    expect(names).toEqual(files.map(({ code }) => `${createCalendarFileName(code)}.json`));
   });
 
   test('are listed by code in zones that exist, regions being their first segments', () => {

@@ -4,7 +4,7 @@ import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { evaluate, type RunTerms } from '#domain/studies/difference-terms.js';
+import { evaluateTerms, type CandidateTerms } from '#domain/studies/difference-terms.js';
 import { explainDifference } from '#domain/studies/differences.js';
 import { seeded } from '../../seeded.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
@@ -14,7 +14,7 @@ const SECURITIES = 600;
 const HELD = 500;
 
 /** Returns a market of 20 years with dividends, splits, changing share counts and bad prints. */
-function createLargeMarket(): RunTerms['market'] {
+function createLargeMarket(): CandidateTerms['market'] {
   const next = seeded(7);
   const dates: number[] = [];
   for (let day = parseValidDay('2004-01-02'); dates.length < SESSIONS; day++) if (toWeekday(day) < 5) dates.push(day);
@@ -71,7 +71,7 @@ test('four causes in 20 years of an index of 500 securities are found in a few s
     rebalance: { frequency: 'quarterly', anchor: 'third_friday', effective_lag: 2 },
     pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.05 } },
   });
-  const terms: RunTerms = {
+  const terms: CandidateTerms = {
     market,
     documents: { X },
     indexId: 'X',
@@ -96,10 +96,10 @@ test('four causes in 20 years of an index of 500 securities are found in a few s
   let [row, column] = [1600, 0];
   while (!isPrint(row, column)) [row, column] = column + 1 < HELD ? [row, column + 1] : [row + 1, 0];
   close[row * SECURITIES + column] = Math.round(50 * (at(row - 1, column) + at(row + 1, column))) / 100;
-  const { list, sm } = evaluate(terms).compositions;
+  const { list, sm } = evaluateTerms(terms).compositions;
   const [review, following] = [list[Math.floor(0.8 * list.length)]!, list[Math.floor(0.8 * list.length) + 1]!];
   const without = names.filter((name) => name !== 'S0007');
-  const outside = evaluate({
+  const outside = evaluateTerms({
     ...terms,
     documents: {
       X: IndexDocument.parse({

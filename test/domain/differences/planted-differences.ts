@@ -3,7 +3,12 @@ import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { ActionType, CorporateAction, MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { type Edit, evaluate, type PatchOperation, type RunTerms } from '#domain/studies/difference-terms.js';
+import {
+  type Edit,
+  evaluateTerms,
+  type PatchOperation,
+  type CandidateTerms,
+} from '#domain/studies/difference-terms.js';
 import type { Cause, Difference } from '#domain/studies/difference-result.js';
 import { explainDifference } from '#domain/studies/differences.js';
 import { seeded } from '../../seeded.js';
@@ -24,7 +29,7 @@ export interface Plant {
 }
 
 export interface PlantedCase {
-  readonly terms: RunTerms;
+  readonly terms: CandidateTerms;
   readonly outside: { readonly days: Int32Array; readonly values: Float64Array };
   readonly decimals: number | null;
   readonly plants: readonly Plant[];
@@ -201,12 +206,12 @@ function createDocuments(draw: Draw, isDated: boolean): Record<string, IndexDocu
   return { X, Y };
 }
 
-type Planting = { readonly terms: RunTerms; readonly plant: Plant } | null;
+type Planting = { readonly terms: CandidateTerms; readonly plant: Plant } | null;
 
 const withActions = (
-  terms: RunTerms,
+  terms: CandidateTerms,
   change: (actions: readonly CorporateAction[]) => CorporateAction[],
-): RunTerms => ({
+): CandidateTerms => ({
   ...terms,
   market: {
     ...terms.market,
@@ -216,13 +221,21 @@ const withActions = (
   },
 });
 
-const withBars = (terms: RunTerms, field: string, change: (panel: Float64Array, width: number) => void): RunTerms => {
+const withBars = (
+  terms: CandidateTerms,
+  field: string,
+  change: (panel: Float64Array, width: number) => void,
+): CandidateTerms => {
   const panel = terms.market.fields.get(field)!.slice();
   change(panel, terms.market.identifiers.length);
   return { ...terms, market: { ...terms.market, fields: new Map([...terms.market.fields, [field, panel]]) } };
 };
 
-const withDocument = (terms: RunTerms, id: string, change: (document: IndexDocument) => unknown): RunTerms => ({
+const withDocument = (
+  terms: CandidateTerms,
+  id: string,
+  change: (document: IndexDocument) => unknown,
+): CandidateTerms => ({
   ...terms,
   documents: { ...terms.documents, [id]: IndexDocument.parse(change(terms.documents[id]!)) },
 });
@@ -237,7 +250,7 @@ const SUBJECTS: Partial<Record<ActionType, string>> = {
   DELISTING: 'removal',
 };
 
-function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]): Planting {
+function plantAction(terms: CandidateTerms, draw: Draw, types: readonly ActionType[]): Planting {
   const { market } = terms;
   const list = market.actions.filter(
     ({ type, exDay }) => types.includes(type) && exDay > market.dates[4]! && exDay < market.dates.at(-6)!,
@@ -278,7 +291,7 @@ function plantAction(terms: RunTerms, draw: Draw, types: readonly ActionType[]):
   };
 }
 
-function plantPrice(terms: RunTerms, draw: Draw): Planting {
+function plantPrice(terms: CandidateTerms, draw: Draw): Planting {
   const { market } = terms;
   const name = draw.pick(NAMES.slice(0, 10));
   const column = market.identifiers.indexOf(name);
@@ -307,7 +320,7 @@ function plantPrice(terms: RunTerms, draw: Draw): Planting {
 }
 
 /** Replaces the bad print of the store by a price between its neighbours. */
-function plantPrint(terms: RunTerms, draw: Draw): Planting {
+function plantPrint(terms: CandidateTerms, draw: Draw): Planting {
   const { market } = terms;
   const width = market.identifiers.length;
   const panel = market.fields.get('CLOSE')!;
@@ -333,8 +346,8 @@ function plantPrint(terms: RunTerms, draw: Draw): Planting {
   };
 }
 
-function plantRebalance(terms: RunTerms, draw: Draw): Planting {
-  const { compositions, composer } = evaluate(terms);
+function plantRebalance(terms: CandidateTerms, draw: Draw): Planting {
+  const { compositions, composer } = evaluateTerms(terms);
   const list = compositions.overlay === undefined ? compositions.list : composer.compositions('X').list;
   if (list.length < 3) return null;
   const { sm } = composer.compositions('X');
@@ -351,8 +364,8 @@ function plantRebalance(terms: RunTerms, draw: Draw): Planting {
   };
 }
 
-function plantConstituent(terms: RunTerms, draw: Draw): Planting {
-  const { composer } = evaluate(terms);
+function plantConstituent(terms: CandidateTerms, draw: Draw): Planting {
+  const { composer } = evaluateTerms(terms);
   const { list, sm } = composer.compositions('X');
   if (list.length < 3) return null;
   const document = terms.documents['X']!;
@@ -375,8 +388,8 @@ function plantConstituent(terms: RunTerms, draw: Draw): Planting {
 }
 
 /** Plants another membership of a universe by dates: a security leaves one review early, or joins one review late. */
-function plantMember(terms: RunTerms, draw: Draw): Planting {
-  const { list, sm } = evaluate(terms).composer.compositions('X');
+function plantMember(terms: CandidateTerms, draw: Draw): Planting {
+  const { list, sm } = evaluateTerms(terms).composer.compositions('X');
   const { universes } = terms.market;
   const entry = draw.pick(universes.filter(({ start, end }) => start !== null || end !== null));
   const isJoining = entry.start !== null;
@@ -401,7 +414,7 @@ function plantMember(terms: RunTerms, draw: Draw): Planting {
   };
 }
 
-function plantShares(terms: RunTerms, draw: Draw): Planting {
+function plantShares(terms: CandidateTerms, draw: Draw): Planting {
   const document = terms.documents['X']!;
   if (document.pipeline!.weighting.type !== 'MarketCapWeight') return null;
   const { market } = terms;
@@ -411,7 +424,7 @@ function plantShares(terms: RunTerms, draw: Draw): Planting {
       : 'SHARES_OUTSTANDING';
   const panel = market.fields.get(field)!;
   const width = market.identifiers.length;
-  const { list, sm } = evaluate(terms).composer.compositions('X');
+  const { list, sm } = evaluateTerms(terms).composer.compositions('X');
   const changes: (readonly [number, number, number])[] = [];
   for (let k = 1; k < list.length - 1; k++) {
     const [from, to] = [list[k - 1]!.decision, list[k]!.decision].map((session) =>
@@ -440,26 +453,31 @@ function plantShares(terms: RunTerms, draw: Draw): Planting {
   };
 }
 
-const withTreatment = (terms: RunTerms, changes: object): RunTerms =>
+const withTreatment = (terms: CandidateTerms, changes: object): CandidateTerms =>
   withDocument(terms, 'X', (own) => ({
     ...own,
     pipeline: { ...own.pipeline!, treatment: { ...own.pipeline!.treatment, ...changes } },
   }));
 
 /** Plants another convention from the start. */
-function plantConvention(terms: RunTerms, draw: Draw): Planting {
-  const create = (subject: string, manner: string, changed: RunTerms, identifier: string | null = null): Planting => ({
+function plantConvention(terms: CandidateTerms, draw: Draw): Planting {
+  const create = (
+    subject: string,
+    manner: string,
+    changed: CandidateTerms,
+    identifier: string | null = null,
+  ): Planting => ({
     terms: changed,
     plant: { subject, manner, identifier, date: null },
   });
   const { pipeline, rebalance } = terms.documents['X']!;
   const { treatment, weighting } = pipeline!;
   const overlay = terms.documents['Y']?.overlay as Record<string, unknown> | undefined;
-  const changeOverlay = (changes: object): RunTerms =>
+  const changeOverlay = (changes: object): CandidateTerms =>
     withDocument(terms, 'Y', (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
   const width = terms.market.identifiers.length;
   const euro = terms.market.identifiers.indexOf('EURUSD');
-  const changeRates = (read: (panel: Float64Array, row: number) => number): RunTerms =>
+  const changeRates = (read: (panel: Float64Array, row: number) => number): CandidateTerms =>
     withBars(terms, 'CLOSE', (panel) => {
       const own = panel.slice();
       const rows = panel.length / width;
@@ -605,7 +623,7 @@ export function createPlantedCase(seed: number, isDated = false): PlantedCase | 
   const draw = createDraw(seed);
   const { market } = createMarket(draw, draw.int(160, 320));
   const documents = createDocuments(draw, isDated);
-  const terms: RunTerms = {
+  const terms: CandidateTerms = {
     market,
     documents,
     indexId: documents['Y'] === undefined ? 'X' : 'Y',
@@ -619,12 +637,12 @@ export function createPlantedCase(seed: number, isDated = false): PlantedCase | 
   const wanted = draw.int(1, 4);
   const plants: Plant[] = [];
   let changed = terms;
-  let before = evaluate(terms);
+  let before = evaluateTerms(terms);
   for (let tries = 0; plants.length < wanted && tries < 40; tries++) {
     const planting = plantAny(changed, draw);
     if (planting === null || plants.some((one) => isNear(one, planting.plant))) continue;
     try {
-      const after = evaluate(planting.terms);
+      const after = evaluateTerms(planting.terms);
       const unit = decimals === null ? 1e-6 : 10 ** -decimals;
       const size = after.levels.reduce((most, level, t) => Math.max(most, Math.abs(level - before.levels[t]!)), 0);
       if (after.levels.length !== before.levels.length || size < VISIBLE * unit) continue;
@@ -651,7 +669,7 @@ const isNear = (a: Plant, b: Plant): boolean =>
   (a.subject === 'rebalance' && b.subject === 'rebalance') ||
   (a.subject === 'constituent' && b.subject === 'constituent');
 
-function plantAny(terms: RunTerms, draw: Draw): Planting {
+function plantAny(terms: CandidateTerms, draw: Draw): Planting {
   const kind = draw.int(0, 13);
   if (kind <= 3) return plantAction(terms, draw, ['DIVIDEND']);
   if (kind === 4) return plantAction(terms, draw, ['SPECIAL_DIVIDEND']);
@@ -727,7 +745,7 @@ function patch(value: unknown, operations: readonly PatchOperation[]): unknown {
 }
 
 /** Returns the inputs of a run after the changes of causes, as the result states them. */
-export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerms {
+export function applyChanges(terms: CandidateTerms, causes: readonly Cause[]): CandidateTerms {
   return causes.reduce((before, { change }) => {
     let after = before;
     for (const id of Object.keys(before.documents)) {
@@ -780,8 +798,8 @@ export function applyChanges(terms: RunTerms, causes: readonly Cause[]): RunTerm
 }
 
 /** Returns the largest error of levels in units of half the last digit of the outside level; 0 where both are equal. */
-export function measureErrors({ outside, decimals }: PlantedCase, terms: RunTerms): number {
-  const { days, levels } = evaluate(terms);
+export function measureErrors({ outside, decimals }: PlantedCase, terms: CandidateTerms): number {
+  const { days, levels } = evaluateTerms(terms);
   const half = decimals === null ? 0 : 0.5 * 10 ** -decimals;
   return outside.values.reduce((most, value, t) => {
     const own = levels[days.indexOf(outside.days[t]!)]!;

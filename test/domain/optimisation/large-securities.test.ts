@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findBestLargeSecurities } from '#domain/optimisation/name-search.js';
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
-import { createRestriction, listPositions } from '#domain/optimisation/restriction.js';
+import { createRestriction, listHeldPositions } from '#domain/optimisation/restriction.js';
 import { type ConvexSolution, solveConvex } from '#domain/optimisation/convex-solve.js';
 import { buildProblem, solvers } from './small-problems.js';
 
@@ -30,7 +30,7 @@ describe('the securities that may exceed a trigger', () => {
         return solution === undefined ? undefined : { solution };
       };
       const { weights } = solveConvex(solvers.solver, problem)!;
-      const order = Array.from(listPositions(heldFlags)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
+      const order = Array.from(listHeldPositions(heldFlags)).toSorted((a, b) => weights[b]! - weights[a]! || a - b);
       const values = Array.from({ length: Math.min(NAMES, Math.floor(aggregate / trigger)) + 1 }, (_, size) => {
         const large = new Uint8Array(NAMES);
         for (const i of order.slice(0, size)) large[i] = 1;

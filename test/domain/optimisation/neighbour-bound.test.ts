@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { createNeighbourBound } from '#domain/optimisation/neighbour-bound.js';
 import { listNonConvexRows } from '#domain/optimisation/problem.js';
-import { type Choice, createRestriction, listPositions } from '#domain/optimisation/restriction.js';
+import { type HeldChoice, createRestriction, listHeldPositions } from '#domain/optimisation/restriction.js';
 import { createFullProgram, solveConvex } from '#domain/optimisation/convex-solve.js';
 import { seeded } from '../../seeded.js';
 import { buildProblem, solvers } from './small-problems.js';
@@ -45,17 +45,17 @@ function listNeighbourBounds(seed: number, otherRows: readonly object[]) {
   const base = createFullProgram(problem, {});
   const random = seeded(100 + seed);
   const shortFlags = new Uint8Array(NAMES);
-  const first: Choice = {
+  const first: HeldChoice = {
     held: Uint8Array.from({ length: NAMES }, (_, i) => (i < 9 ? 1 : 0)),
     short: shortFlags,
     large: [Uint8Array.from({ length: NAMES }, (_, i) => (i < 3 ? 1 : 0))],
     isFinal: true,
   };
-  const solve = (choice: Choice) =>
+  const solve = (choice: HeldChoice) =>
     solveConvex(solvers.solver, problem, { base, restriction: createRestriction(rows, choice) });
   const solution = solve(first);
   if (solution === undefined) return { before: 0, ways: [] };
-  const choices = Array.from({ length: 30 }, (): Choice => {
+  const choices = Array.from({ length: 30 }, (): HeldChoice => {
     const [leaving, entering] = [Math.floor(9 * random()), 9 + Math.floor(7 * random())];
     const isSwap = random() < 0.6;
     const heldFlags = isSwap ? first.held.with(leaving, 0).with(entering, 1) : first.held;
@@ -67,7 +67,7 @@ function listNeighbourBounds(seed: number, otherRows: readonly object[]) {
     base: base.program,
     solution,
     restriction: createRestriction(rows, first),
-    names: listPositions(new Uint8Array(NAMES).fill(1)),
+    names: listHeldPositions(new Uint8Array(NAMES).fill(1)),
   })!;
   const ways = choices.flatMap((choice) => {
     const change = solve(choice);

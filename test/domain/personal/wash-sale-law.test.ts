@@ -5,7 +5,7 @@ import {
   computeTaxedSales,
   createWashRule,
   listSecurityLots,
-  readWindow,
+  readWashWindow,
 } from '#domain/personal/lots.js';
 import { Account } from '#domain/personal/account.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
@@ -55,7 +55,7 @@ describe('the wash sale rule, against a computation share by share', () => {
     const soldShares = [...sold].flatMap(([lot, count]) => shares[lot]!.slice(0, count));
     const paid = sum(shares.flat().map(({ cost }) => cost));
     const gains = sellShares(shares.flat(), { shares: soldShares, day: AS_OF, prices }, areAlike);
-    const rule = createWashRule(account, AS_OF, readWindow(account, AS_OF));
+    const rule = createWashRule(account, AS_OF, readWashWindow(account, AS_OF));
     const priceOf = (identifier: string): number => prices[identifier]!;
     const taxed = computeTaxedSales(rule, sold, priceOf);
     for (const lot of sold.keys()) {
@@ -84,7 +84,7 @@ describe('the wash sale rule, against a computation share by share', () => {
     const lot_method = (['specific', 'hifo', 'fifo'] as const)[seed % 3]!;
     const wash_sales = seed % 4 === 3 ? 'forbid' : 'disallow';
     const account = { ...drawn, tax: { ...drawn.tax, lot_method, wash_sales } as const };
-    const rule = createWashRule(account, AS_OF, readWindow(account, AS_OF));
+    const rule = createWashRule(account, AS_OF, readWashWindow(account, AS_OF));
     const positions = account.lots.map((_, lot) => lot);
     const listed = listSecurityLots(account, positions, {
       price: 80,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createWashRule, type FreshShares, listSecurityLots, readWindow } from '#domain/personal/lots.js';
+import { createWashRule, type FreshShares, listSecurityLots, readWashWindow } from '#domain/personal/lots.js';
 import { isLongTerm } from '#domain/personal/tax-regime.js';
 import { Account } from '#domain/personal/account.js';
 import { parseValidDay } from '#domain/base/time.js';
@@ -11,7 +11,7 @@ const createPurchase = (date: string, shares = 10, identifier = 'A') => ({ ident
 const createSale = (date: string, more: object = {}) => ({ identifier: 'A', date, shares: -5, price: 90, ...more });
 const createRule = (more: object) => {
   const account = createAccount(more);
-  return createWashRule(account, asOf, readWindow(account, asOf));
+  return createWashRule(account, asOf, readWashWindow(account, asOf));
 };
 /** Returns the number of shares that can replace shares of a security. */
 const sumFresh = (more: object, identifier = 'A') =>

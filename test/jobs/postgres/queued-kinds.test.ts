@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createRow } from '#jobs/distributed/job-documents.js';
+import { createJobRow } from '#jobs/distributed/job-documents.js';
 import type { QueueLimits } from '#jobs/port/queue.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { createQueues, createJob, LEASE_MS } from '../queue-port-world.js';
@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
       const record = { ...storedJob.body, ...change };
       await tx.put('job', `backtest:${id}`, record);
       await tx.put('index', 'another', {}); // a commit of several documents writes the whole row
-      tx.putJob({ ...createRow(record as never), kind: CLAIMED_BEFORE });
+      tx.putJob({ ...createJobRow(record as never), kind: CLAIMED_BEFORE });
     });
   }
 

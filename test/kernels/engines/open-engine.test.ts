@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest';
-import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
+import { describeChoice, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { testProduct } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 
 test('opens the engine of the setting', async () => {
   for (const setting of ['wasm', 'reference'] as const) {
-    const choice = await openEngine(setting);
+    const choice = await openNumericEngine(setting);
     expect(choice).toMatchObject({ engine: { name: setting, precision: 'float64' }, refused: [], asAsked: true });
   }
 });
 
 test('always returns an engine, with the reason if it is not the requested one', async () => {
   for (const setting of ['auto', 'native', 'tensorflow'] as const) {
-    const choice = await openEngine(setting);
+    const choice = await openNumericEngine(setting);
     const isTaken = choice.refused.length === 0;
     expect(choice.exact.precision).toBe('float64');
     expect(choice.exact === choice.engine).toBe(choice.engine.precision === 'float64');

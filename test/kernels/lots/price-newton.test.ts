@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveRelaxation } from '#kernels/lots/interior-point.js';
 import { solveByPrices } from '#kernels/lots/settle-order.js';
-import { BOTH_DIRECTIONS, listRelaxedRows, type Relaxation, relaxTrades } from '#kernels/lots/relaxation.js';
+import { BOTH_DIRECTIONS, listRelaxedRows, type LotRelaxation, relaxTrades } from '#kernels/lots/relaxation.js';
 import { createRandomAccount } from './random-account.js';
 
 /**
  * Returns the convex form of an account without losses. Losses would be sold and bought back. Gains of both holding
  * periods have the same price.
  */
-function createForm(seed: number, trackingLimit = Infinity): Relaxation {
+function createForm(seed: number, trackingLimit = Infinity): LotRelaxation {
   const random = createRandomAccount({ seed, n: 80, k: 6, lotsPerSecurity: 4, isOrdered: true, trackingLimit });
   const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
   const side = program.sides[1]!;
@@ -18,7 +18,7 @@ function createForm(seed: number, trackingLimit = Infinity): Relaxation {
 }
 
 const computeObjective = (
-  { program, trades, side }: Relaxation,
+  { program, trades, side }: LotRelaxation,
   traded: Float64Array,
   weights: Float64Array,
 ): number => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { HARD_PENALTY } from '#kernels/lots/interior-point.js';
-import { computeFigures, computeMerit, createTrades } from '#kernels/lots/trade-figures.js';
+import { computeTradeFigures, computeMerit, createTrades } from '#kernels/lots/trade-figures.js';
 import { createUsSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
@@ -40,7 +40,7 @@ const ACCOUNT: AccountProgram = {
 const TRADES = { bought: Float64Array.of(0, 0.2), sold: Float64Array.of(0.1, 0.1, 0, 0) };
 
 describe('the figures of trades', () => {
-  const figures = computeFigures(ACCOUNT, TRADES);
+  const figures = computeTradeFigures(ACCOUNT, TRADES);
 
   it('follow from their definition', () => {
     expect(Array.from(figures.weights)).toEqual([expect.closeTo(0.5, 15), expect.closeTo(0.4, 15)]);

@@ -4,7 +4,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { Field, Float64, RecordBatchStreamWriter, Schema, TimestampMillisecond, Utf8 } from 'apache-arrow';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
-import { createDayReader } from '#market/formats/cells.js';
+import { createZoneReader } from '#market/formats/cells.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readFolder } from '../store-folder.js';
 
@@ -95,7 +95,7 @@ test('an unknown zone is reported with its column', async () => {
 });
 
 test('a moment has the day of the zone on either side of midnight and of a change of the clocks', () => {
-  const formatLocalDay = (zone: string, moment: string) => formatDay(createDayReader(zone)(Date.parse(moment)));
+  const formatLocalDay = (zone: string, moment: string) => formatDay(createZoneReader(zone)(Date.parse(moment)));
   expect(formatLocalDay('Europe/Berlin', '2024-03-30T22:59:59Z')).toBe('2024-03-30');
   expect(formatLocalDay('Europe/Berlin', '2024-03-30T23:00:00Z')).toBe('2024-03-31');
   expect(formatLocalDay('Europe/Berlin', '2024-03-31T22:00:00Z')).toBe('2024-04-01');

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
 import { createGrowingDigests, digestFilesApart, THREAD_BYTES_MIN } from '#market/panels/hashing.js';
 import { createZeroPanel, type Panels } from '#market/panels/panels.js';
-import type { FileDigest, SourceFile } from '#market/formats/source-file.js';
+import type { SourceDigest, SourceFile } from '#market/formats/source-file.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();
@@ -52,7 +52,7 @@ test('large files have the digests that they have on one thread, and one that is
   const bytes = Buffer.alloc(THREAD_BYTES_MIN + 3, 'bytes');
   await writeFile(path, bytes);
   const file = { path, label: 'market', bytes: (await stat(path)).size } as SourceFile;
-  const digests: FileDigest[] = [];
+  const digests: SourceDigest[] = [];
   await digestFilesApart([file], digests);
   expect(digests).toEqual([
     { label: 'market', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createFileName } from '#domain/calendars/exchange-calendars.js';
+import { createCalendarFileName } from '#domain/calendars/exchange-calendars.js';
 import { resumeDays, waitsForApproval } from '#services/daily-plans/runner.js';
-import { readDay } from '#services/daily-plans/stored-days.js';
+import { readPlanDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 
@@ -23,7 +23,7 @@ function waiveCheck(date: string): Promise<void> {
     reason: 'Confirmed by the exchange.',
   };
   return world.documents.transaction(async (tx) => {
-    const storedDay = (await readDay(tx, 'close', date))!;
+    const storedDay = (await readPlanDay(tx, 'close', date))!;
     const timestamp = formatTimestamp(world.now);
     const waiver = { ...decision, author: 'desk', key_id: null, at: timestamp };
     await world.days.changeIn(tx, {
@@ -146,7 +146,9 @@ test('a closure that another process recorded ends the day before its notificati
   await world.put();
   computeMinutes(1);
   const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];
-  await world.documents.transaction(async (tx) => void (await tx.put('closures', createFileName('XNYS'), { changes })));
+  await world.documents.transaction(
+    async (tx) => void (await tx.put('closures', createCalendarFileName('XNYS'), { changes })),
+  );
   await world.runner().tick();
   expect(world.done).toEqual([]);
   expect(await world.day(MONDAY)).toMatchObject({

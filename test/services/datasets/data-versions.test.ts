@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { DataVersions } from '#contract/stores.js';
+import type { DataVersionsPayload } from '#contract/stores.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** Service with a store that grows and is corrected. Each test depends on the previous test. */
@@ -53,8 +53,8 @@ async function readLevels(asKnownOn?: number | string): Promise<unknown> {
   return { levels: body, hash: record.run_hash };
 }
 
-const findVersions = async (): Promise<DataVersions> =>
-  (await service.ask<DataVersions>('GET', '/data/stores/m/versions')).body;
+const findVersions = async (): Promise<DataVersionsPayload> =>
+  (await service.ask<DataVersionsPayload>('GET', '/data/stores/m/versions')).body;
 
 /** Returns the responses about the data as it was known at a time. */
 const readAnswers = async (query = '', body: object = {}): Promise<unknown[]> =>
@@ -251,8 +251,8 @@ test('contents beyond the limit are deleted, except those that a stored run or a
   expect((await limitVersions(0)).status).toBe(422);
 });
 
-const listStoreVersions = async (store: string): Promise<DataVersions['versions']> =>
-  (await service.ask<DataVersions>('GET', `/data/stores/${store}/versions`)).body.versions;
+const listStoreVersions = async (store: string): Promise<DataVersionsPayload['versions']> =>
+  (await service.ask<DataVersionsPayload>('GET', `/data/stores/${store}/versions`)).body.versions;
 
 test('a folder that changed while the service was stopped keeps its earlier contents, bit for bit', async () => {
   const folder = join(service.root, 'folder');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { FuturesPriceRequest, RollQuery, TermStructureQuery } from '#contract/derivatives.js';
 import { parseValidDay } from '#domain/base/time.js';
-import { createDerivatives, listAnnouncedDividends } from '#services/runs/derivatives.js';
+import { createDerivatives, fetchAnnouncedDividends } from '#services/runs/derivatives.js';
 
 const asOf = parseValidDay('2024-12-31');
 const derivatives = createDerivatives({
@@ -100,15 +100,15 @@ test('an index that reinvests its dividends loses none of them, a net index lose
         ),
       }),
   });
-  await expect(listAnnouncedDividends(createView('total'), TERMS)('X')).rejects.toMatchObject({
+  await expect(fetchAnnouncedDividends(createView('total'), TERMS)('X')).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
   });
-  await expect(listAnnouncedDividends(createView('net'), TERMS)('X')).rejects.toMatchObject({
+  await expect(fetchAnnouncedDividends(createView('net'), TERMS)('X')).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
   });
   const announceDividend = (points: number) => ({ asOf, dividends: [{ exDay: parseValidDay('2025-01-15'), points }] });
-  expect(await listAnnouncedDividends(createView('price', 0.25), TERMS)('X')).toEqual(announceDividend(2));
-  expect(await listAnnouncedDividends(createView('net', 0.25), TERMS)('X')).toEqual(announceDividend(0.5));
+  expect(await fetchAnnouncedDividends(createView('price', 0.25), TERMS)('X')).toEqual(announceDividend(2));
+  expect(await fetchAnnouncedDividends(createView('net', 0.25), TERMS)('X')).toEqual(announceDividend(0.5));
 });
 
 test('a repeated expiry of a term structure is refused at its second position', () => {

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BenchmarkStatement, GovernanceOverview, MethodologyChange, Procedure } from '#contract/governance.js';
+import type {
+  BenchmarkStatement,
+  GovernanceOverview,
+  MethodologyChange,
+  ProcedurePayload,
+} from '#contract/governance.js';
 import {
   createDefinition,
   createFamilyOn,
@@ -37,7 +42,7 @@ const createCessation = (change: object = {}) => ({
 test('a procedure is a document with versions, in the statement of its indices', async () => {
   expect((await service.ask('PUT', '/procedures/cessation', createCessation())).status).toBe(200);
   const laterCessation = createCessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
-  const put = await service.ask<Procedure>('PUT', '/procedures/cessation', laterCessation);
+  const put = await service.ask<ProcedurePayload>('PUT', '/procedures/cessation', laterCessation);
   expect(put.body).toMatchObject({ procedure_id: 'cessation', version: 2 });
   expect(
     (await service.ask('PUT', '/procedures/all', createCessation({ kind: 'complaints', indices: null }))).status,
@@ -45,7 +50,7 @@ test('a procedure is a document with versions, in the statement of its indices',
   const readIds = async (index: string) => (await readStatement(index)).procedures.map((one) => one.procedure_id);
   expect(await readIds('CORE')).toEqual(['all', 'cessation']);
   expect(await readIds('EVEN')).toEqual(['all']);
-  const first = await service.ask<Procedure>('GET', '/procedures/cessation/versions/1');
+  const first = await service.ask<ProcedurePayload>('GET', '/procedures/cessation/versions/1');
   expect(first.body.text).toBe('An index ends six months after its notice.');
   expect((await service.ask('POST', '/procedures/cessation/versions/1/restore')).status).toBe(200);
   expect((await readStatement('CORE')).procedures[1]).toMatchObject({ version: 3, text: first.body.text });

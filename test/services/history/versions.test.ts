@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { VersionDifference, VersionList } from '#contract/versions.js';
 import type { Scope } from '#contract/route.js';
 import type { AuditLog as AuditLogSchema } from '#contract/governance.js';
-import type { DataVersions } from '#contract/stores.js';
+import type { DataVersionsPayload } from '#contract/stores.js';
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import { issueKey } from '#services/keys/keys.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -217,7 +217,7 @@ describe('the declaration of a data store', () => {
     const laterRows = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
     const appendBody = { store_id: 'two', name: 'Both', tables: laterRows, on_exists: 'append' };
     await ask('POST', '/data/import', appendBody, createNoteHeaders('Friday'));
-    const { versions } = (await ask<DataVersions>('GET', '/data/stores/two/versions')).body;
+    const { versions } = (await ask<DataVersionsPayload>('GET', '/data/stores/two/versions')).body;
     expect(versions.map(({ source, author, note, request_id: id }) => [source, author, note, id])).toEqual([
       ['append', 'anna', 'Friday', 'r-6'],
       ['import', 'anna', 'Go live', 'r-7'],

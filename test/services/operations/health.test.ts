@@ -5,10 +5,10 @@ import { Health } from '#contract/service.js';
 import { createHealthHandlers } from '#http/routes/service.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { type Check, createHealth } from '#services/shared/service.js';
+import { type PartCheck, createHealth } from '#services/shared/service.js';
 
 function createService(
-  checks: readonly Check[],
+  checks: readonly PartCheck[],
   {
     active = 'main' as string | null,
     draining = false,
@@ -49,13 +49,13 @@ function createService(
   });
 }
 
-const passingCheck: Check = { name: 'store', look: () => undefined };
-const failingCheck: Check = {
+const passingCheck: PartCheck = { name: 'store', look: () => undefined };
+const failingCheck: PartCheck = {
   name: 'disk',
   look: () => '3 MiB are free; 256 MiB are needed.',
   unready: 'STORAGE_FULL',
 };
-const oddCheck: Check = { name: 'calendar', look: () => 'Old.' };
+const oddCheck: PartCheck = { name: 'calendar', look: () => 'Old.' };
 
 test('health is ok with a served store and passing checks', async () => {
   const health = await createService([passingCheck]).health();
@@ -66,7 +66,7 @@ test('health is ok with a served store and passing checks', async () => {
 
 test('health is answered while documents and jobs cannot be read, with the last values', async () => {
   const outage = { is: true };
-  const brokenCheck: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
+  const brokenCheck: PartCheck = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
   const { health } = createService([brokenCheck], { outage });
   expect(await health()).toMatchObject({ status: 'degraded', jobs: { pending: 0 }, store: { active: 'main' } });
   outage.is = false;
@@ -84,7 +84,7 @@ test('health is answered while documents and jobs cannot be read, with the last 
 test('health lists the latest 20 changes of its state with their causes', async () => {
   const outage = { is: false };
   const freeSpace = { mib: 3 };
-  const disk: Check = { name: 'disk', look: () => (outage.is ? `${freeSpace.mib} MiB are free.` : undefined) };
+  const disk: PartCheck = { name: 'disk', look: () => (outage.is ? `${freeSpace.mib} MiB are free.` : undefined) };
   const { look, health } = createService([disk]);
   for (let change = 0; change < 12; change++) {
     outage.is = change % 2 === 1;
@@ -168,7 +168,7 @@ test('a warning leaves the service ok and ready, and replaces the details of the
   const freshness = [
     { store_id: 'us', calendar: 'XNYS', data_through: '2026-11-18', latest_session: '2026-11-19', sessions_behind: 1 },
   ];
-  const data: Check = {
+  const data: PartCheck = {
     name: 'data',
     unready: 'STORE_UNAVAILABLE',
     look: () => undefined,

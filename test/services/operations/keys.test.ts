@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKeys, issueKey, type Keys } from '#services/keys/keys.js';
+import { createKeys, issueKey, type AccessKeys } from '#services/keys/keys.js';
 import type { DocumentStore } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 
@@ -21,7 +21,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> =>
+const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<AccessKeys> =>
   createKeys({ documents, environment, now: () => nowMs });
 
 test('a key has the published form, is accepted with its scopes, and is stored only as a digest', async () => {

@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import type { RiskModelView } from '#contract/risk-models.js';
 import type { SimulationView } from '#contract/simulations.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
+import { describeChoice, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -38,9 +38,9 @@ const SETTINGS = ['native', 'wasm', 'tensorflow', 'auto', 'reference'] as const;
  */
 describe.each(SETTINGS)('a service on %s', (setting) => {
   let service: RunningService;
-  let choice: Awaited<ReturnType<typeof openEngine>>;
+  let choice: Awaited<ReturnType<typeof openNumericEngine>>;
   beforeAll(async () => {
-    choice = await openEngine(setting);
+    choice = await openNumericEngine(setting);
     service = await runService(['--numerics', setting]);
     const folder = join(service.root, 'market');
     await mkdir(folder, { recursive: true });

@@ -10,7 +10,7 @@ import {
   type OverviewView,
   type SeriesPayload,
 } from '#clients/typescript/divisor.js';
-import { formatPercent, formatRatio } from '#views/report/figures.js';
+import { formatPercentFigure, formatRatio } from '#views/report/figures.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { readLinesRightOf, computeTurnoverOn } from './printed-figures.js';
@@ -115,21 +115,21 @@ async function listFigures(index_id: string): Promise<Set<string>> {
   const { sharpe_ratio: sharpe, ...fractions } = overview.metrics;
   const volatility = rollingAnswer.risk.columns.indexOf('volatility');
   return new Set([
-    ...Object.values(fractions).map(formatPercent),
+    ...Object.values(fractions).map(formatPercentFigure),
     formatRatio(sharpe),
     formatRatio(COST_BPS),
-    ...(overview.parent ? [formatPercent(overview.parent.tracking_error)] : []),
-    ...(overview.parent?.forecast ? [formatPercent(overview.parent.forecast.tracking_error)] : []),
-    ...contributions.map(({ contribution }) => formatPercent(contribution)),
+    ...(overview.parent ? [formatPercentFigure(overview.parent.tracking_error)] : []),
+    ...(overview.parent?.forecast ? [formatPercentFigure(overview.parent.forecast.tracking_error)] : []),
+    ...contributions.map(({ contribution }) => formatPercentFigure(contribution)),
     formatRatio(overview.level.data.at(-1)!),
     formatRatio(concentration.effective_assets),
-    formatPercent(concentration.largest),
-    ...Object.values(overview.exposure ?? {}).map(formatPercent),
-    ...computeYearlyReturns(overview).map(formatPercent),
-    ...computeMonthlyReturns(overview).map(formatPercent),
-    ...[...sectors.values()].map(formatPercent),
-    ...weights.flatMap(({ weight, raw_weight }) => [formatPercent(weight), formatPercent(raw_weight)]),
-    formatPercent(rollingAnswer.risk.data.at(-1)![volatility] as number),
+    formatPercentFigure(concentration.largest),
+    ...Object.values(overview.exposure ?? {}).map(formatPercentFigure),
+    ...computeYearlyReturns(overview).map(formatPercentFigure),
+    ...computeMonthlyReturns(overview).map(formatPercentFigure),
+    ...[...sectors.values()].map(formatPercentFigure),
+    ...weights.flatMap(({ weight, raw_weight }) => [formatPercentFigure(weight), formatPercentFigure(raw_weight)]),
+    formatPercentFigure(rollingAnswer.risk.data.at(-1)![volatility] as number),
     ...rebalanceFigures((index.optimised ?? index.target)!),
   ]);
 }
@@ -150,7 +150,7 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
   return rebalances
     .slice(-4)
     .flatMap(({ weights, cap, redistributed }) =>
-      [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(formatPercent),
+      [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(formatPercentFigure),
     );
 }
 
@@ -200,10 +200,10 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     for (const text of texts) {
       const figures = new Set(text.match(FIGURE));
       for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})])
-        expect(figures).toContain(formatPercent(value));
+        expect(figures).toContain(formatPercentFigure(value));
       for (const value of [sharpe, concentration.effective_assets]) expect(figures).toContain(formatRatio(value));
       for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10))
-        expect(figures).toContain(formatPercent(weight));
+        expect(figures).toContain(formatPercentFigure(weight));
     }
   });
 
@@ -225,7 +225,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     });
     const names = new Map(entries.map(({ identifier, fields }) => [identifier, fields['NAME']]));
     const formatLine = ({ asset_id, contribution }: (typeof rankedContributions)[number]) =>
-      `${names.get(asset_id)} ${formatPercent(contribution)}`;
+      `${names.get(asset_id)} ${formatPercentFigure(contribution)}`;
     const printedLines = readLinesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
     const lines = [...rankedContributions.slice(0, 5), ...rankedContributions.slice(-5)].map(formatLine);
     expect(rankedContributions[4]!.contribution).toBeGreaterThan(0);
@@ -276,7 +276,7 @@ describe('a derived index', () => {
     expect(parent).toMatchObject({ index_id: 'CAPPED', observations: nav.data.length });
     expect(parent!.tracking_error).toBeCloseTo(expected, 12);
     expect(readPdf((await createFactsheet(index_id)).bytes).text).toMatch(
-      new RegExp(`Tracking error to parent[^]*${formatPercent(expected).replace('.', '\\.')}`),
+      new RegExp(`Tracking error to parent[^]*${formatPercentFigure(expected).replace('.', '\\.')}`),
     );
   });
 
@@ -300,7 +300,7 @@ describe('a derived index', () => {
       index.optimised!.rebalances.map((rebalance) => rebalance.date),
     );
     expect(readPdf((await createFactsheet('DERIVED')).bytes).text).toMatch(
-      new RegExp(`Forecast tracking error[^]*${formatPercent(forecast!.tracking_error).replace('.', '\\.')}`),
+      new RegExp(`Forecast tracking error[^]*${formatPercentFigure(forecast!.tracking_error).replace('.', '\\.')}`),
     );
   });
 

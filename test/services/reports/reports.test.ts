@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import { formatPercent, formatRatio } from '#views/report/figures.js';
+import { formatPercentFigure, formatRatio } from '#views/report/figures.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 import { describeTemplatePreviews } from './template-previews.js';
@@ -233,7 +233,7 @@ describe('renders', () => {
       await service.ask<{ metrics: Record<string, number>; end: string }>('GET', '/analytics/RUN/overview')
     ).body;
     for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown'])
-      expect(text).toContain(formatPercent(overview.metrics[name]!));
+      expect(text).toContain(formatPercentFigure(overview.metrics[name]!));
     expect(text).toContain(formatRatio(overview.metrics['sharpe_ratio']!));
     expect(text).toContain(`As of ${overview.end}`);
     expect(result).toMatchObject({ index_ids: ['RUN'], as_of: overview.end });
@@ -245,7 +245,9 @@ describe('renders', () => {
       )
     ).body;
     for (const row of attribution.contributions.slice(0, 15))
-      expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(formatPercent).join(' '));
+      expect(text).toContain(
+        [row.average_weight, row.total_return, row.contribution].map(formatPercentFigure).join(' '),
+      );
     const weights = (
       await service.ask<{
         weights: { identifier: string; weight: number; risk_contribution: number }[];
@@ -254,9 +256,9 @@ describe('renders', () => {
     ).body;
     for (const { identifier, weight, risk_contribution } of weights.weights)
       expect(text).toMatch(
-        new RegExp(`^${identifier} .*${formatPercent(weight)} ${formatPercent(risk_contribution)} `, 'm'),
+        new RegExp(`^${identifier} .*${formatPercentFigure(weight)} ${formatPercentFigure(risk_contribution)} `, 'm'),
       );
-    expect(text).toContain(`${formatPercent(weights.risk.volatility)} 100.00%`);
+    expect(text).toContain(`${formatPercentFigure(weights.risk.volatility)} 100.00%`);
   });
 
   test('of a stored template bind their blocks themselves', async () => {

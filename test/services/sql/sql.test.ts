@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { ExportView } from '#contract/runs.js';
 import type { SqlResult } from '#contract/sql.js';
-import { RUN_VIEWS } from '#domain/outputs/sql-views.js';
+import { RUN_SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { answerQuery } from '#market/serve/market-process.js';
 import { createSql } from '#services/runs/sql.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
@@ -42,7 +42,7 @@ afterAll(() => service.close());
 const ask = (query: string) => service.ok<SqlResult>('POST', '/sql', { query });
 
 describe('views', () => {
-  test.each(RUN_VIEWS)('%s has the rows of the export', async (view) => {
+  test.each(RUN_SQL_VIEWS)('%s has the rows of the export', async (view) => {
     const { columns, data } = await service.ok<ExportView>('GET', `/analytics/CAPS/exports/${view}`);
     const answer = await ask(`SELECT * FROM ${view} WHERE index_id = 'CAPS'`);
     expect(answer.columns.map(({ name }) => name)).toEqual(['index_id', ...columns]);
@@ -175,7 +175,7 @@ test.each([
   );
 });
 
-const VIEWS = [...RUN_VIEWS, 'prices', 'actions', 'reference', 'indices', 'runs'] as const;
+const VIEWS = [...RUN_SQL_VIEWS, 'prices', 'actions', 'reference', 'indices', 'runs'] as const;
 const NO_COLUMNS = Object.fromEntries(
   VIEWS.map((view) => [view, { index_id: 'text', a: 'text' } as const]),
 ) as unknown as Parameters<typeof answerQuery>[0]['columns']; // one column of each view

@@ -5,7 +5,7 @@ import { signAuditLog } from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify.js';
-import type { DocumentsReader, DocumentStore, StoredEntry } from '#store/port.js';
+import type { DocumentsReader, DocumentStore, DocumentEntry } from '#store/port.js';
 import { createSigningKey } from '#store/history/signing.js';
 import { computeRunId } from '#store/document-identity.js';
 import { createMemoryEngine } from '../memory-engine.js';
@@ -22,7 +22,7 @@ const recordServed = (documents: DocumentStore, datasetId: string, contentHash: 
   });
 
 /** Creates records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
-async function createRecords(): Promise<readonly StoredEntry[]> {
+async function createRecords(): Promise<readonly DocumentEntry[]> {
   const engine = createMemoryEngine();
   const documents = createVersionedStore(engine.open());
   const put = (id: string, name: string) =>
@@ -45,13 +45,13 @@ async function createRecords(): Promise<readonly StoredEntry[]> {
   await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
   for (const content of ['c', 'd']) await recordServed(documents, 'm', content);
   await seal();
-  const entries: StoredEntry[] = [];
+  const entries: DocumentEntry[] = [];
   for await (const entry of engine.reader().entries()) entries.push(entry);
   return entries;
 }
 
 /** Returns the errors found in documents. */
-async function listFaults(entries: readonly StoredEntry[]): Promise<string[]> {
+async function listFaults(entries: readonly DocumentEntry[]): Promise<string[]> {
   const reader: DocumentsReader = {
     async *entries() {
       yield* entries;

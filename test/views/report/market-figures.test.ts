@@ -12,7 +12,7 @@ import {
   computeRebalanceOrders,
   computeRunDividends,
   createRunFigures,
-  formatPercent,
+  formatPercentFigure,
   type RunFigures,
 } from '#views/report/figures.js';
 import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
@@ -159,11 +159,11 @@ test('charts print how much is sold within some days, and the headroom of the wa
   // Holdings are 468 A at 24, and 937 each of B and C at 10, which is 29,972 in total. A tenth of the daily volumes of
   // 1,000 and 500 shares can be sold. Of C nothing can be sold.
   const soldValues = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
-  for (const value of soldValues) expect(text).toContain(formatPercent(value / 29_972));
+  for (const value of soldValues) expect(text).toContain(formatPercentFigure(value / 29_972));
   const names = columns.header.names.length;
   const last = [...columns.f64('weights').subarray(-names)].toSorted((a, b) => b - a);
   const headroom = Math.min(0.35 - last[0]!, 0.2 - last[1]!);
-  expect(text).toContain(`Headroom UCITS 20/35, latest ${formatPercent(headroom)}`);
+  expect(text).toContain(`Headroom UCITS 20/35, latest ${formatPercentFigure(headroom)}`);
 });
 
 test('the latest rebalances state their causes', () => {

@@ -1,9 +1,15 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { formatCount, formatPercent, formatPlainTexts, formatRatio, formatTick } from '#views/report/figures.js';
+import {
+  formatCountFigure,
+  formatPercentFigure,
+  formatPlainTexts,
+  formatRatio,
+  formatTick,
+} from '#views/report/figures.js';
 
 test('fractions are percent with two decimals', () => {
-  expect([0.0523, 0, 1, 12.345678, -0.05, 0.00004, -0.00004, -1234.5].map(formatPercent)).toEqual([
+  expect([0.0523, 0, 1, 12.345678, -0.05, 0.00004, -0.00004, -1234.5].map(formatPercentFigure)).toEqual([
     '5.23%',
     '0.00%',
     '100.00%',
@@ -17,11 +23,11 @@ test('fractions are percent with two decimals', () => {
 
 test('ratios and levels have two decimals, counts none', () => {
   expect([1, 1234.5, -0.004, -1234567.891].map(formatRatio)).toEqual(['1.00', '1,234.50', '0.00', '-1,234,567.89']);
-  expect([0, 7, 1000, 1234567].map(formatCount)).toEqual(['0', '7', '1,000', '1,234,567']);
+  expect([0, 7, 1000, 1234567].map(formatCountFigure)).toEqual(['0', '7', '1,000', '1,234,567']);
 });
 
 test('a missing figure is stated as missing', () => {
-  expect([formatPercent(null), formatRatio(null), formatCount(null)]).toEqual(['n/a', 'n/a', 'n/a']);
+  expect([formatPercentFigure(null), formatRatio(null), formatCountFigure(null)]).toEqual(['n/a', 'n/a', 'n/a']);
 });
 
 test('every printed number is parsed back to the rounded number, with an ASCII hyphen and commas between thousands', () => {

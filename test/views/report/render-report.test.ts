@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inflateSync } from 'node:zlib';
 import { BUILT_IN_IDS, createBuiltInTemplate, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunFigures, formatPercent } from '#views/report/figures.js';
+import { createRunFigures, formatPercentFigure } from '#views/report/figures.js';
 import { openFonts } from '#views/report/text.js';
 import { IS_SOAK } from '../../soak.js';
 import { readPdf, type Pdf } from './read-pdf.js';
@@ -178,7 +178,7 @@ describe('other programs', () => {
 
   test.skipIf(!hasTool('pdftotext', '-v'))('pdftotext extracts the same figures', () => {
     const text = execFileSync('pdftotext', ['-layout', file, '-'], { encoding: 'utf8' });
-    for (const value of Object.values(sample.result.annual_returns)) expect(text).toContain(formatPercent(value));
+    for (const value of Object.values(sample.result.annual_returns)) expect(text).toContain(formatPercentFigure(value));
     expect(text).toContain('中国石油天然气股份有限公司');
   });
 });

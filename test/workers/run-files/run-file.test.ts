@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
 import { LARGE_BYTES_MIN } from '#base/memory.js';
-import { hashFile, hashOnce, isContentOf, readBytes, useRunFile } from '#workers/run-files.js';
+import { hashFile, hashOnce, isContentOf, readBytesInto, useRunFile } from '#workers/run-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -26,7 +26,7 @@ describe('a file of a stored run', () => {
     const missingPath = join(folder, 'gone');
     for (const readFile of [
       () => useRunFile(missingPath, () => 0),
-      () => readBytes(missingPath, 0, new Uint8Array(1)),
+      () => readBytesInto(missingPath, 0, new Uint8Array(1)),
     ]) {
       expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
@@ -38,7 +38,7 @@ describe('a file of a stored run', () => {
 
   test('that the system does not read is refused with the reason of the system', () => {
     // A folder can be opened but not read. This simulates a file on a bad sector.
-    for (const readFile of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
+    for (const readFile of [() => useRunFile(folder, () => 0), () => readBytesInto(folder, 0, new Uint8Array(1))]) {
       expect(catchRefusal(readFile)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
         message: 'The stored run cannot be read: its file cannot be read (EISDIR).',

@@ -25,7 +25,7 @@ import {
   listSpreadPositions,
   type Mark,
   NUMBER_UNIT,
-  type Range,
+  type ValueRange,
   toSeconds,
   type Unit,
 } from './series.js';
@@ -38,7 +38,7 @@ interface BrushProps {
   /** Positions of the first and last visible date. */
   readonly first: number;
   readonly last: number;
-  onRange(range: Range | null): void;
+  onRange(range: ValueRange | null): void;
 }
 
 const HEIGHT = 36;
@@ -403,7 +403,7 @@ function renderDifference(value: number | null | undefined, reference: number | 
 interface NoteMenuProps {
   readonly subject: string;
   /** Day of the cursor, or the selected range. */
-  readonly range: Range;
+  readonly range: ValueRange;
 }
 
 /** Renders a menu of the user's notes on days and periods. The notes are stored in this browser. */
@@ -509,8 +509,8 @@ export interface ChartProps {
   readonly isStacked?: boolean;
   readonly hasZero?: boolean;
   readonly hasLegend?: boolean;
-  readonly range?: Range | null;
-  readonly onRange?: (range: Range | null) => void;
+  readonly range?: ValueRange | null;
+  readonly onRange?: (range: ValueRange | null) => void;
   readonly marks?: readonly Mark[];
   /** Meaning of the marks, for the legend. If absent, the legend does not explain them. */
   readonly marksAre?: string;
@@ -635,7 +635,7 @@ interface ChartHeadProps extends ChartProps {
   /** True if the chart has notes at any date. */
   readonly hasNotes: boolean;
   /** Day or period of a new note. */
-  readonly noteRange: Range;
+  readonly noteRange: ValueRange;
   drawn(): ChartContent | null;
   onPoint(id: string | null): void;
 }
@@ -700,7 +700,7 @@ const NO_NOTES: readonly Note[] = [];
 const listNotesAt = (notes: readonly Note[], date: string): readonly Note[] =>
   notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
 
-function findNoteRange(dates: readonly string[], a: number, b: number): Range {
+function findNoteRange(dates: readonly string[], a: number, b: number): ValueRange {
   return { from: dates[Math.min(a, b)] ?? '', to: dates[Math.max(a, b)] ?? '' };
 }
 
@@ -784,7 +784,7 @@ function moveCursor({ key, ctrlKey }: KeyboardEvent, { at, first, last }: Cursor
   return next === undefined ? undefined : Math.max(first, Math.min(last, next));
 }
 
-function createRange(dates: readonly string[], a: number, b: number): Range {
+function createRange(dates: readonly string[], a: number, b: number): ValueRange {
   return { from: dates[Math.min(a, b)]!, to: dates[Math.max(a, b)]! };
 }
 

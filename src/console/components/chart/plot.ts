@@ -10,7 +10,7 @@ import {
   LOSS_COLOUR,
   type Mark,
   placeLabel,
-  type Range,
+  type ValueRange,
   roundDownScale,
   roundUpScale,
   sortForDrawing,
@@ -124,7 +124,7 @@ export interface PlotOptions {
   readonly sync: string | undefined;
   readonly unit: Unit;
   onCursor(at: number | null): void;
-  onRange(range: Range): void;
+  onRange(range: ValueRange): void;
 }
 
 /**

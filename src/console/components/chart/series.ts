@@ -62,7 +62,7 @@ export interface Line {
   readonly isRemovable?: boolean;
 }
 
-export interface Range {
+export interface ValueRange {
   readonly from: string;
   readonly to: string;
 }
@@ -186,7 +186,7 @@ export function listSpreadPositions(length: number, most: number): readonly numb
 }
 
 /** Returns the first and last position within a range. Default: the whole series. */
-export function limitToRange(dates: readonly string[], range: Range | null): readonly [number, number] {
+export function limitToRange(dates: readonly string[], range: ValueRange | null): readonly [number, number] {
   if (range === null || dates.length === 0) return [0, dates.length - 1];
   const first = dates.findIndex((date) => date >= range.from);
   const last = dates.findLastIndex((date) => date <= range.to);

@@ -44,7 +44,7 @@ const features = tableFeatures({
 type Features = typeof features;
 
 /** Line of a table: a row, or the header of a group of rows. */
-export type Entry<R> =
+export type ListEntry<R> =
   | { readonly kind: 'row'; readonly key: string; readonly row: R }
   | {
       readonly kind: 'group';
@@ -59,7 +59,7 @@ export type Entry<R> =
 export interface TableModel<R> {
   /** Visible columns in display order, pinned columns first. */
   readonly columns: readonly Column<R>[];
-  readonly entries: readonly Entry<R>[];
+  readonly entries: readonly ListEntry<R>[];
   /** Rows that match the search and the filters, in display order. */
   readonly found: readonly R[];
 }
@@ -196,7 +196,7 @@ interface Grouping<R> {
   readonly grouped: Column<R> | undefined;
 }
 
-function createEntry<R>(row: Row<Features, Item<R>>, { folded, grouped }: Grouping<R>): Entry<R> {
+function createEntry<R>(row: Row<Features, Item<R>>, { folded, grouped }: Grouping<R>): ListEntry<R> {
   if (grouped === undefined || !row.getIsGrouped()) return { kind: 'row', key: row.id, row: row.original.row };
   const leafRows = row.getLeafRows();
   return {

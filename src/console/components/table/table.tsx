@@ -33,7 +33,7 @@ import {
   wrapsInRow,
 } from './columns.js';
 import { FilterProblems, getCellClass, getCellStyle, TableHead } from './head.js';
-import { type Entry, type TableModel, useTableModel } from './model.js';
+import { type ListEntry, type TableModel, useTableModel } from './model.js';
 
 /** Number of lines by column; a missing column has no text. */
 type LineCounts = Readonly<Record<string, number>>;
@@ -226,7 +226,7 @@ interface CellsProps<R> extends RowLines<R> {
 
 interface TableRowsProps<R> extends CellsProps<R> {
   /** Entries that are rendered. */
-  readonly entries: readonly Entry<R>[];
+  readonly entries: readonly ListEntry<R>[];
   /** Position of the first rendered entry. The next field is the number of the first entry for screen readers. */
   readonly from: number;
   readonly first: number;
@@ -238,7 +238,7 @@ interface TableRowsProps<R> extends CellsProps<R> {
   /** Position of the focusable entry. */
   readonly stop: number;
   onPick(position: number, key: string): void;
-  onOpen(entry: Entry<R>): void;
+  onOpen(entry: ListEntry<R>): void;
 }
 
 /** Renders rows, and the headers of groups with their sums. */
@@ -408,7 +408,7 @@ const isNumberOrDate = <R,>(row: R, { align, value }: Column<R>): boolean =>
 const renderContent = <R,>(row: R, column: Column<R>) =>
   (column.show === undefined ? column.value(row) : column.show(row)) ?? MISSING_TEXT;
 
-type Group<R> = Entry<R> & { readonly kind: 'group' };
+type Group<R> = ListEntry<R> & { readonly kind: 'group' };
 
 /** Renders the title of a group and its sums. The title spans columns without a sum. */
 function GroupCells<R>({ entry, fits, ...props }: CellsProps<R> & { readonly entry: Group<R> }) {
@@ -625,7 +625,7 @@ const opensRows = <R,>({ formatAddress, onOpen }: TableBodyProps<R>): boolean =>
   formatAddress !== undefined || onOpen !== undefined;
 
 /** Opens the address or item of a row. For a group, folds or unfolds it. */
-function open<R>({ formatAddress, onOpen, onFold }: TableBodyProps<R>, entry: Entry<R>): void {
+function open<R>({ formatAddress, onOpen, onFold }: TableBodyProps<R>, entry: ListEntry<R>): void {
   if (entry.kind === 'group') onFold(entry.key);
   else if (formatAddress === undefined) onOpen?.(entry.row);
   else navigate(formatAddress(entry.row));
@@ -681,7 +681,7 @@ interface Heights {
 
 function useRowsInSight<R>(
   scroller: RefObject<HTMLDivElement>,
-  entries: readonly Entry<R>[],
+  entries: readonly ListEntry<R>[],
   heights: Heights,
 ): InSight {
   const sight = useWindow(scroller, entries.length, heights);

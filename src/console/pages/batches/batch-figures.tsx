@@ -43,7 +43,7 @@ export const hasSolution = ({ status }: Pick<BatchAccount, 'status'>): boolean =
 const GAP_MIN = 1e-6;
 
 /** Formats the status of an account. If its trades are feasible but not optimal, the optimality gap is added. */
-export function formatStatus({ status, certificate }: Account): string {
+export function formatAccountStatus({ status, certificate }: Account): string {
   if (status !== 'feasible' || certificate === undefined) return status;
   return certificate.gap <= GAP_MIN ? 'optimal' : `within ${formatBps(certificate.gap)}`;
 }

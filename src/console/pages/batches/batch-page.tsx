@@ -31,7 +31,7 @@ import {
   Figures,
   formatConflict,
   formatRule,
-  formatStatus,
+  formatAccountStatus,
   hasSolution,
   isRounded,
   Outcomes,
@@ -98,7 +98,7 @@ function Solution({ account }: { readonly account: Account }) {
     <>
       <Facts
         facts={[
-          ['Status', formatStatus(account)],
+          ['Status', formatAccountStatus(account)],
           ['Gap', formatBps(account.certificate?.gap)],
           ['Value', formatDecimal(account.value)],
           ['Cash after trading', formatDecimal(account.cash)],
@@ -366,7 +366,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     title: 'Status',
     width: 132,
     value: ({ status }) => status,
-    show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{formatStatus(account)}</Badge>,
+    show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{formatAccountStatus(account)}</Badge>,
   },
   createNumericColumn({
     id: 'before',

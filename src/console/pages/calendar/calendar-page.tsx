@@ -19,7 +19,14 @@ import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses
 import { formatDaysTo, formatToday, subtractMonths } from '../../words/dates.js';
 import { countValues, formatCount } from '../../words/numbers.js';
 import { ComingDays, EventBadge } from './coming.js';
-import { EVENT_COLOURS, EVENT_KINDS, type EventKind, formatEvent, formatKindName, getColour } from './event-kinds.js';
+import {
+  EVENT_COLOURS,
+  EVENT_KINDS,
+  type EventKind,
+  formatEvent,
+  formatKindName,
+  getEventColour,
+} from './event-kinds.js';
 import { groupNextEvents } from './next-events.js';
 
 type Event = EventsView['events'][number];
@@ -134,7 +141,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
           </span>
           <span class="month-number">{number}</span>
           {shownEvents.map((event, k) => (
-            <span key={k} class={`month-event ${getColour(event)}`}>
+            <span key={k} class={`month-event ${getEventColour(event)}`}>
               {event.index_id === null ? (
                 <>
                   {event.calendar} <span class="month-kind">{formatEvent(event)}</span>

@@ -22,7 +22,7 @@ import { formatWeekday, isDate } from '../../words/dates.js';
 import { countValues, MISSING_TEXT } from '../../words/numbers.js';
 import { formatPath, type JsonObject } from '../../words/paths.js';
 import { EventBadge } from './coming.js';
-import { formatEvent, formatKind } from './event-kinds.js';
+import { formatEvent, formatEventKind } from './event-kinds.js';
 
 interface ChangesProps {
   readonly edited: EditedDocument;
@@ -327,7 +327,7 @@ const HOLIDAYS_COLUMNS: readonly Column<Event>[] = [
     title: 'Kind',
     width: 104,
     grow: 0.7,
-    value: formatKind,
+    value: formatEventKind,
     show: (event) => <EventBadge event={event} />,
   },
   { id: 'summary', title: 'Event', width: 140, grow: 3, value: formatEvent },

@@ -5,13 +5,13 @@ import { Section } from '../../components/layout/page.js';
 import { service, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
-import { formatEvent, formatKind, getColour } from './event-kinds.js';
+import { formatEvent, formatEventKind, getEventColour } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
 /** Renders the kind of an event in its colour. */
 export const EventBadge = ({ event }: { readonly event: Event }) => (
-  <span class={`badge ${getColour(event)}`}>{formatKind(event)}</span>
+  <span class={`badge ${getEventColour(event)}`}>{formatEventKind(event)}</span>
 );
 
 /**

@@ -15,7 +15,7 @@ export const formatKindName = (kind: EventKind): string => kind.replaceAll('_', 
  * Returns the kind of an event. A recorded change that is not a closure has the kind of the change, such as `early
  * close`.
  */
-export function formatKind({ kind, ...event }: Pick<Event, 'kind' | 'calendar' | 'summary'>): string {
+export function formatEventKind({ kind, ...event }: Pick<Event, 'kind' | 'calendar' | 'summary'>): string {
   const change = /^(opens|closes|additional session)/.exec(kind === 'closure' ? formatEvent(event) : '')?.[0];
   return change === undefined ? formatKindName(kind) : (CHANGE_WORDS[change] ?? change);
 }
@@ -36,7 +36,7 @@ export const EVENT_COLOURS: Readonly<Record<EventKind, EventColour>> = {
 };
 
 /** Returns the colour of an event. Only a closed day is red. */
-export const getColour = (event: Pick<Event, 'kind' | 'calendar' | 'summary'>): EventColour =>
-  event.kind === 'closure' && formatKind(event) !== 'closure' ? 'warning' : EVENT_COLOURS[event.kind];
+export const getEventColour = (event: Pick<Event, 'kind' | 'calendar' | 'summary'>): EventColour =>
+  event.kind === 'closure' && formatEventKind(event) !== 'closure' ? 'warning' : EVENT_COLOURS[event.kind];
 
 export const EVENT_KINDS = Object.keys(EVENT_COLOURS) as readonly EventKind[]; // Object.keys returns plain strings.

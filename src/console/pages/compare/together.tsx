@@ -6,7 +6,7 @@ import {
   limitToRange,
   type Line,
   PERCENT_UNIT,
-  type Range,
+  type ValueRange,
   type Unit,
 } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/controls/choice.js';
@@ -348,7 +348,7 @@ const PLAIN_UNIT: Unit = { of: 'number', digits: 2 };
 interface RollingProps {
   /** Levels of all dates. A window can begin before the range. */
   readonly all: LevelsInRange;
-  readonly range: Range | null;
+  readonly range: ValueRange | null;
   readonly reference: string;
   readonly ids: readonly string[];
 }

@@ -1,7 +1,7 @@
 import './dashboard.css';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { RunSummaryRow } from '#clients/typescript/divisor.js';
-import type { Range } from '../../components/chart/series.js';
+import type { ValueRange } from '../../components/chart/series.js';
 import { Button, Icon, Popover } from '../../components/controls/button.js';
 import { AddSelect, Toggles } from '../../components/controls/choice.js';
 import { findChosenRange, RangeBar } from '../../components/controls/range.js';
@@ -95,7 +95,7 @@ const RETRY_MS = 2000;
 interface PinFrameProps {
   readonly one: Pin;
   /** Date range of all parts; null if each part has its own. */
-  readonly range: Range | null;
+  readonly range: ValueRange | null;
   readonly height: number;
   /** True if the frame is loaded even if it is far outside the window. */
   readonly isEager: boolean;
@@ -163,7 +163,7 @@ function PinFrame({ one, range, height, isEager, onLoad, onHeight }: PinFramePro
 const isConsole = (frame: HTMLIFrameElement | null): boolean => frame?.contentDocument?.getElementById('app') != null;
 
 /** Returns the address of the page of a part, with the part and the date range. */
-function formatFrameAddress({ address, part }: Pin, range: Range | null): string {
+function formatFrameAddress({ address, part }: Pin, range: ValueRange | null): string {
   const [path, text = ''] = address.split('?');
   const query = new URLSearchParams(text);
   query.set('part', part);

@@ -45,7 +45,7 @@ import { usePendingApprovals } from '../approvals/requests.js';
 import { NameTable } from '../names/name-table.js';
 import { Coverage } from './coverage.js';
 import { StoreOverview } from './store-overview.js';
-import { storeJob, useStoreUsers } from './store-state.js';
+import { runningStoreJob, useStoreUsers } from './store-state.js';
 import { DataWarnings } from './warnings.js';
 
 /** Request to override a price that other persons have not decided yet. */
@@ -653,7 +653,7 @@ export function StorePage({ params }: PageProps) {
 
 function StoreContent({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, active: isServed, error } = store;
-  const job = storeJob(id);
+  const job = runningStoreJob(id);
   const tab = findOpenTab(TABS);
   return (
     <Page

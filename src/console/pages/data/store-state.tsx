@@ -20,12 +20,12 @@ const KINDS: Readonly<Record<DataStore['status'], BadgeKind>> = {
 const STORE_JOB_KINDS = new Set(['load', 'refresh', 'sync', 'generate']);
 
 /** Returns the pending or running job of a store. */
-export const storeJob = (id: string) =>
+export const runningStoreJob = (id: string) =>
   liveJobs.value.find((job) => STORE_JOB_KINDS.has(job.kind) && formatJobId(job) === id);
 
 /** Renders the state of a store: a job with its progress, the age of readable data, or a label. */
 export function StoreState({ store }: { readonly store: DataStore }) {
-  const job = storeJob(store.store_id);
+  const job = runningStoreJob(store.store_id);
   if (job === undefined) return store.status === 'ready' ? <StoreAge store={store} /> : <StoreStatus store={store} />;
   return (
     <span class="store-job" title={job.message}>

@@ -71,7 +71,7 @@ import {
 } from './draft.js';
 import { Live } from './live.js';
 import {
-  Changes,
+  DocumentChanges,
   Derivation,
   Fields,
   Identity,
@@ -646,7 +646,7 @@ const PIPELINE: readonly FormSection[] = [
   ['Weighting', Weighting],
   ['Rebalance', Schedule],
   ['Events', Treatment],
-  ['Changes', Changes],
+  ['Changes', DocumentChanges],
 ];
 
 const IDENTITY: FormSection = ['Index', Identity];

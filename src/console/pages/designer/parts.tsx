@@ -299,7 +299,7 @@ export const Treatment = () => (
   </FoldedPart>
 );
 
-export const Changes = () => (
+export const DocumentChanges = () => (
   <FoldedPart title="Changes between rebalances">
     <Fields fields={useWorkshop().types.fields.events} within={['events']} />
   </FoldedPart>

@@ -36,11 +36,11 @@ export const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
   controls: 'Control framework: business continuity, access, outsourcing.',
 };
 
-export const KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object.keys returns plain strings.
+export const WORK_KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][]; // Object.keys returns plain strings.
 
 /** Returns the kinds without a procedure, in the order of the principles. */
 export const listMissingKinds = (procedures: readonly Pick<Procedure, 'kind'>[]): readonly Procedure['kind'][] =>
-  KINDS.filter((kind) => !procedures.some((procedure) => procedure.kind === kind));
+  WORK_KINDS.filter((kind) => !procedures.some((procedure) => procedure.kind === kind));
 
 /** Returns the ids of the indices to which no procedure of a kind applies. */
 export const listUncovered = (

@@ -37,7 +37,7 @@ import { countValues, formatCount, formatDecimal, MISSING_TEXT } from '../../wor
 import { formatLevelChange } from '../../words/publication.js';
 import { canVerify, computeHash, createVerifier, type Verifier } from '../index/verify-entries.js';
 import { Deliveries, formatCheck } from '../schedules/steps.js';
-import { getClientState, isIncomplete, KIND_TEXTS, KINDS, listMissingKinds, listUncovered } from './open-work.js';
+import { getClientState, isIncomplete, KIND_TEXTS, WORK_KINDS, listMissingKinds, listUncovered } from './open-work.js';
 import { isPublished, PublishedLogs, useGovernance } from './published-logs.js';
 import { collectRows, type Range, type Register } from './register.js';
 
@@ -416,7 +416,7 @@ function ProcedureKinds({ procedures }: ProcedureKindsProps) {
     <Section title="Kinds of procedures" aside="of the principles for financial benchmarks">
       <Entries
         label="Kinds of procedures"
-        entries={KINDS.map((kind) => createKindEntry(kind, procedures, published))}
+        entries={WORK_KINDS.map((kind) => createKindEntry(kind, procedures, published))}
       />
     </Section>
   );
@@ -672,7 +672,7 @@ const proceduresRegister: Register<Procedure> = {
         term: 'Kinds without a procedure',
         value: formatCount(listMissingKinds(rows).length),
         kind: listMissingKinds(rows).length > 0 ? 'warning' : '',
-        note: `of ${formatCount(KINDS.length)} kinds`,
+        note: `of ${formatCount(WORK_KINDS.length)} kinds`,
       },
       {
         term: 'For every index',

@@ -45,12 +45,12 @@ export function createSteps({
 }
 
 /** Returns the contributions of securities. The ids of overlay parts contain slashes. */
-export const listSecurities = (contributions: AttributionView['contributions']): readonly ContributionPayload[] =>
+export const listContributors = (contributions: AttributionView['contributions']): readonly ContributionPayload[] =>
   contributions.filter(({ asset_id: id }) => !id.includes('/'));
 
 /** Divides securities into those with a positive contribution and all others. Their order does not change. */
 export function splitBySign(contributions: AttributionView['contributions']) {
-  const securities = listSecurities(contributions);
+  const securities = listContributors(contributions);
   return {
     gains: securities.filter(({ contribution }) => contribution > 0),
     losses: securities.filter(({ contribution }) => contribution <= 0),

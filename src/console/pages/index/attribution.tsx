@@ -33,7 +33,7 @@ import {
   formatResidual,
   getSignClass,
 } from '../../words/numbers.js';
-import { createGroupSteps, createSteps, listSecurities, splitBySign, sumContributions } from './attribution-steps.js';
+import { createGroupSteps, createSteps, listContributors, splitBySign, sumContributions } from './attribution-steps.js';
 
 interface AttributionTotalProps {
   readonly view: AttributionView;
@@ -374,7 +374,7 @@ type NameRow = ContributionPayload & { readonly company: string | null };
 
 function BySecurity({ view }: { readonly view: AttributionView }) {
   const { end } = view;
-  const contributions = listSecurities(view.contributions);
+  const contributions = listContributors(view.contributions);
   const formatNameAddress = useNameAddress();
   const facts = useNames(
     contributions.map(({ asset_id: name }) => name),

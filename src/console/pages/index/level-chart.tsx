@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks';
 import type { Finding, LevelsView, OverviewView, PerformanceView, RebalanceRow } from '#clients/typescript/divisor.js';
 import { Chart, isLogarithmic, ScaleChoice } from '../../components/chart/chart.js';
 import type { Band } from '../../components/chart/plot.js';
-import { layerCovered, limitToRange, type Line, type Mark, type Range } from '../../components/chart/series.js';
+import { layerCovered, limitToRange, type Line, type Mark, type ValueRange } from '../../components/chart/series.js';
 import { Button, Popover } from '../../components/controls/button.js';
 import { AddSelect, Choice, type Option, Select } from '../../components/controls/choice.js';
 import { ExportMenu } from '../../components/controls/menu.js';
@@ -379,7 +379,7 @@ interface LevelChartInput {
   readonly performance: PerformanceView | null;
   readonly levels: readonly Levels[];
   readonly unit: 'rebased' | 'points';
-  readonly range: Range | null;
+  readonly range: ValueRange | null;
 }
 
 /** Returns all lines on the dates of the run. On request, they are rebased at the first date of the range. */

@@ -25,7 +25,7 @@ import { may, service, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { formatReference, listJobFindings } from '../../words/jobs.js';
+import { formatJobReference, listJobFindings } from '../../words/jobs.js';
 import { formatFigure, formatPercent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject, listDifferences } from '../../words/paths.js';
 import { listTermFindings, OMITTED_MEMBERS } from './changed-terms.js';
@@ -35,7 +35,7 @@ export const readNewestRun = async (id: string, signal?: AbortSignal): Promise<S
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
 /** Returns the request of a run as values of the form. Members that are null are left out. */
-export function getTerms({ request }: StoredRun): JsonObject {
+export function getRunTerms({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};
   return Object.fromEntries(
@@ -89,7 +89,7 @@ export function formatTerms(request: Json, schema: string, schemas: Schemas | un
 /** Formats a benchmark as its id, and other terms as text. */
 function formatText(value: Json): string {
   const reference = typeof value === 'string' ? (parseReference(value) ?? value) : value;
-  return isObject(reference) ? formatReference(reference) : String(reference);
+  return isObject(reference) ? formatJobReference(reference) : String(reference);
 }
 
 /**
@@ -234,7 +234,7 @@ export function RunSettings({ id, isStrategy, store = null }: RunSettingsProps) 
   const isAsked = getParameter('run') !== null;
   // The form stays open during editing.
   const [isOpen, setOpen] = useState(isAsked);
-  const newestTerms = newest.data == null ? null : getTerms(newest.data);
+  const newestTerms = newest.data == null ? null : getRunTerms(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : newestTerms) ?? {});
   const refusal = findRefusal(formatRunSubject(id));
   const findings = refusal === null ? [] : listTermFindings(refusal, asked);
@@ -315,7 +315,7 @@ function formatFirstTerms(
 async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: OnRefusal): Promise<void> {
   const newest = isStrategy ? null : await attempt(() => readNewestRun(id), onRefusal);
   if (newest === undefined) return;
-  await send(id, readAddressTerms() ?? (newest === null ? {} : getTerms(newest)), onRefusal);
+  await send(id, readAddressTerms() ?? (newest === null ? {} : getRunTerms(newest)), onRefusal);
 }
 
 /**

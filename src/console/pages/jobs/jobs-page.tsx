@@ -22,7 +22,7 @@ import {
   formatJobId,
   formatJobTitle,
   formatPointer,
-  formatReference,
+  formatJobReference,
   isWithoutResult,
   KINDS,
   listJobFindings,
@@ -328,7 +328,7 @@ const FIELD_LABELS: Readonly<Record<string, string>> = {
 /** Formats a field of a request with its unit. */
 function formatField(name: string, value: Json): string {
   if (typeof value === 'number' && name.endsWith('_bps')) return formatQuantity(value, 'bp');
-  return name === 'benchmark' && isObject(value) ? formatReference(value) : formatGiven(value);
+  return name === 'benchmark' && isObject(value) ? formatJobReference(value) : formatGiven(value);
 }
 
 /** Formats a JSON value in words, for example `folds 4, purge 1`; empty for null. */

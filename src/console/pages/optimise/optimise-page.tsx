@@ -74,7 +74,7 @@ import {
   asTerms,
   createDerivedIndex,
   parseTerms,
-  type Terms,
+  type OptimiseTerms,
   TermsForm,
   useObjectiveTypes,
 } from './terms.js';
@@ -386,7 +386,7 @@ interface SolutionQuery {
   /** Data store of the index; null for the served store, undefined until it is known. */
   readonly store: string | null | undefined;
   readonly rows: readonly JsonObject[];
-  readonly terms: Terms;
+  readonly terms: OptimiseTerms;
   readonly isValid: boolean;
 }
 
@@ -432,7 +432,7 @@ function convertFindings(trouble: Pick<Trouble, 'findings'> | null): readonly Fi
 interface SolveProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
-  readonly terms: Terms;
+  readonly terms: OptimiseTerms;
   readonly findings: readonly Finding[];
   readonly solution: Solution;
   /** Button that runs the optimisation. */
@@ -440,7 +440,7 @@ interface SolveProps {
   /** Button that keeps the solution. */
   readonly action: ComponentChildren;
   onRows(rows: readonly JsonObject[]): void;
-  onTerms(terms: Terms): void;
+  onTerms(terms: OptimiseTerms): void;
 }
 
 /** Renders the live solution on a date. The last solution stays visible until a new one arrives. */
@@ -835,7 +835,7 @@ const NOTHING = ' ';
 const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => getParameter(name) === null);
 
 /** Stores the terms in the address. If all of them are defaults, removes them. */
-const setTerms = (example: Example) => (next: Terms) => {
+const setTerms = (example: Example) => (next: OptimiseTerms) => {
   const terms = Object.keys(next).length === 0 ? null : JSON.stringify(next);
   setParameters(isExample() ? { terms, rows: JSON.stringify(example.rows) } : { terms });
 };
@@ -960,7 +960,7 @@ const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
   }, onRefusal);
 
 /** Saves the rows as a constraint set and starts an optimisation at the decision date of the preview. */
-async function startRun(indexId: string, body: ConstraintSetBody, terms: Terms) {
+async function startRun(indexId: string, body: ConstraintSetBody, terms: OptimiseTerms) {
   await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
   const asOf = getParameter('on');
   const request = {
@@ -985,15 +985,16 @@ async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Pr
  * Stores an index that optimises its parent at each rebalance, and opens it.
  * @returns the error of a refused request; null if it succeeded
  */
-const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
-  const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
-  let refusal: Trouble | null = null;
-  const savedIndex = await attempt(
-    () => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }),
-    (trouble) => {
-      refusal = trouble;
-    },
-  );
-  if (savedIndex !== undefined) navigate(formatIndexAddress(savedIndex.index.id));
-  return refusal;
-};
+const derive =
+  (parentId: string, terms: OptimiseTerms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
+    const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
+    let refusal: Trouble | null = null;
+    const savedIndex = await attempt(
+      () => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }),
+      (trouble) => {
+        refusal = trouble;
+      },
+    );
+    if (savedIndex !== undefined) navigate(formatIndexAddress(savedIndex.index.id));
+    return refusal;
+  };

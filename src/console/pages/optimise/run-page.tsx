@@ -53,7 +53,7 @@ import {
 import { Frontier, PointSummary } from './frontier.js';
 import { Infeasible, LookAhead } from './infeasible.js';
 import { type ChangeScale, createChangeScale, createComparedTiles, type Measure, measureOf } from './measures.js';
-import { asConstraints, asRows, parseTerms, type Terms, useObjectiveTypes } from './terms.js';
+import { asConstraints, asRows, parseTerms, type OptimiseTerms, useObjectiveTypes } from './terms.js';
 
 /** Returns the columns of the weights of a run. */
 const createWeightColumns = (
@@ -561,7 +561,7 @@ interface RunFiguresProps {
   readonly run: OptimisationRunResult;
   readonly measure: Measure;
   /** Terms of the request. */
-  readonly terms: Terms;
+  readonly terms: OptimiseTerms;
 }
 
 /** Renders the figures of an optimisation, the data of its risk model, and how good its solution is. */
@@ -590,7 +590,7 @@ function RunFigures({ run, measure, terms }: RunFiguresProps) {
 }
 
 /** Returns the risk aversion of the objective of a request; null if the objective has none. */
-function getRiskAversion({ objective }: Terms): number | null {
+function getRiskAversion({ objective }: OptimiseTerms): number | null {
   const aversion = isObject(objective) ? objective['risk_aversion'] : undefined;
   return typeof aversion === 'number' ? aversion : null;
 }

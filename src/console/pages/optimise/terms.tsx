@@ -24,15 +24,15 @@ const CANDIDATE_PHRASES = { parent: 'those of the index', universe: 'all of its 
 const CANDIDATE_HELP = 'Securities that can be held.';
 
 /** Terms of an optimisation, without its constraints: objective, expected returns, candidates, costs and risk model. */
-export type Terms = JsonObject;
+export type OptimiseTerms = JsonObject;
 
 interface TermsFormProps {
-  readonly value: Terms;
+  readonly value: OptimiseTerms;
   readonly findings: readonly Finding[];
   /** Path of the terms in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
-  onChange(value: Terms): void;
+  onChange(value: OptimiseTerms): void;
 }
 
 export const useObjectiveTypes = () =>
@@ -249,10 +249,10 @@ type SentTerms = Pick<
 >;
 
 /** Casts terms of the form to terms of a request. The service validates them. */
-export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;
+export const asTerms = (terms: OptimiseTerms): SentTerms => terms as unknown as SentTerms;
 
 /** Parses the terms in an address. Returns no terms if they are invalid. */
-export function parseTerms(text: string | null): Terms {
+export function parseTerms(text: string | null): OptimiseTerms {
   const value = parseJson(text);
   if (!isObject(value)) return {};
   // a derivation accepts the type of an objective only in an object
@@ -262,7 +262,7 @@ export function parseTerms(text: string | null): Terms {
 interface DerivationInput {
   readonly base: string;
   readonly rows: readonly JsonObject[];
-  readonly terms: Terms;
+  readonly terms: OptimiseTerms;
 }
 
 /** Returns the definition of an index that optimises its parent under constraints from a date on. It is not stored. */

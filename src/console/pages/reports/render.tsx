@@ -12,7 +12,7 @@ import { setParameters } from '../../state/location.js';
 import { may, notifyChange, type Resource, service, useResource } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues, formatBytes } from '../../words/numbers.js';
-import { formatFileName, formatReportTitle } from './report-words.js';
+import { formatReportName, formatReportTitle } from './report-words.js';
 
 /** Returns an object URL of a PDF. It is revoked when the component is removed. */
 function usePdfAddress(pdf: Uint8Array | undefined): string | null {
@@ -102,7 +102,7 @@ function ReportLinks({ report, pdf }: ReportProps) {
       <Download
         class="button plain"
         address={`/reports/renders/${id}`}
-        fileName={formatFileName(report)}
+        fileName={formatReportName(report)}
         read={() => readPdf(id)}
       >
         Download

@@ -111,5 +111,5 @@ export function formatReportTitle(report: RenderResult): string {
 }
 
 /** Returns the name of the file of a report. Only the service knows the names of other reports. */
-export const formatFileName = ({ file_name: name, template_id: template, render_id: id }: RenderResult): string =>
+export const formatReportName = ({ file_name: name, template_id: template, render_id: id }: RenderResult): string =>
   name ?? `${template}-${id}.pdf`;

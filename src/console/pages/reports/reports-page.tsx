@@ -65,7 +65,7 @@ import {
   formatBlockKind,
   formatBlockSummary,
   formatBlockTitle,
-  formatFileName,
+  formatReportName,
   formatReportTitle,
   listFigures,
   listReportIndices,
@@ -131,7 +131,7 @@ function Cover({ render, runs }: { readonly render: RenderResult; readonly runs:
         </a>
         <Download
           address={`/reports/renders/${id}`}
-          fileName={formatFileName(render)}
+          fileName={formatReportName(render)}
           label={`Download ${formatReportTitle(render)}, rendered ${formatMoment(renderedAt)}`}
           read={() => service.value.call('getRender', { params: { render_id: id } })}
         >

@@ -6,7 +6,7 @@ import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../wo
 export type Values = SqlResult['data'][number];
 type Value = Values[number];
 
-export interface Row {
+export interface ResultRow {
   readonly no: number;
   readonly values: Values;
 }
@@ -23,9 +23,9 @@ const WIDTH_MAX = 300;
 /**
  * Returns the columns of a result. Each is as wide as its content, and its numbers have the same number of decimals.
  */
-export function createResultColumns({ columns, data }: SqlResult): readonly Column<Row>[] {
+export function createResultColumns({ columns, data }: SqlResult): readonly Column<ResultRow>[] {
   const sample = data.slice(0, SAMPLE_ROWS);
-  return columns.map(({ name, type }, k): Column<Row> => {
+  return columns.map(({ name, type }, k): Column<ResultRow> => {
     const write = createWriter(
       name,
       sample.map((row) => row[k] ?? null),

@@ -22,7 +22,7 @@ import { createStoredList } from '../../state/stored-list.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatDuration, formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
-import { createNumberWriter, createResultColumns, type Row } from './columns.js';
+import { createNumberWriter, createResultColumns, type ResultRow } from './columns.js';
 
 interface Example {
   readonly title: string;
@@ -380,9 +380,9 @@ function useQuery() {
 /** Renders the rows of a query result and a chart of its numbers by date. A row opens to its full values. */
 function Answer({ query, store, result, seconds }: AnsweredQuery) {
   const { columns, data, rows, truncated } = result;
-  const resultRows = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
+  const resultRows = useMemo(() => data.map((values, no): ResultRow => ({ no, values })), [result]);
   const shownColumns = useMemo(() => createResultColumns(result), [result]);
-  const [open, setOpen] = useState<Row | null>(null);
+  const [open, setOpen] = useState<ResultRow | null>(null);
   const row = open !== null && resultRows.includes(open) ? open : null;
   return (
     <Section

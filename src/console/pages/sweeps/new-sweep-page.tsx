@@ -17,7 +17,7 @@ import { formatJobAddress } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
-import { getTerms, readNewestRun } from '../index/run-settings.js';
+import { getRunTerms, readNewestRun } from '../index/run-settings.js';
 import { listVariedParameters } from './parameters.js';
 import {
   canTestChoice,
@@ -26,7 +26,7 @@ import {
   formatMetric,
   formatRunTime,
   formatWithUnit,
-  listFindingsAt,
+  listVariantFindings,
   listValueErrors,
   measureRunTime,
   parseValues,
@@ -343,7 +343,7 @@ const VariantTerms = ({ ids, indexId, axes, varied, findings, onChange }: Varian
     <AxisFields
       axes={axes}
       varied={varied}
-      findingsAt={(pointer) => listFindingsAt(findings, pointer)}
+      findingsAt={(pointer) => listVariantFindings(findings, pointer)}
       onChange={onChange}
     />
   </section>
@@ -589,5 +589,7 @@ async function readBasis(id: string, signal: AbortSignal) {
 /** Returns the terms of the latest run that a sweep supports. These are all terms except the benchmark. */
 function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
   const termNames = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
-  return Object.fromEntries(Object.entries(run === null ? {} : getTerms(run)).filter(([name]) => termNames.has(name)));
+  return Object.fromEntries(
+    Object.entries(run === null ? {} : getRunTerms(run)).filter(([name]) => termNames.has(name)),
+  );
 }

@@ -3,12 +3,7 @@ import { createField } from '../../components/form/field-spec.js';
 import { listRows } from '../../components/form/row-list.js';
 import { service, useResource } from '../../state/service.js';
 import { getValueAt, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import {
-  formatPointer as formatVariantPointer,
-  formatRuleEnding,
-  type ParameterLabels,
-  type VariedParameter,
-} from './variants.js';
+import { formatVariantPointer, formatRuleEnding, type ParameterLabels, type VariedParameter } from './variants.js';
 
 /**
  * Returns the parameters that a sweep can vary: those in the catalogues, the schedule, and the costs of the backtest.

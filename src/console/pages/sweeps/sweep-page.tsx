@@ -47,7 +47,7 @@ import {
   getSignClass,
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { formatTerms, getTerms, readNewestRun } from '../index/run-settings.js';
+import { formatTerms, getRunTerms, readNewestRun } from '../index/run-settings.js';
 import { NewSweepPage } from './new-sweep-page.js';
 import { useParameterLabels } from './parameters.js';
 import {
@@ -80,7 +80,7 @@ import {
   nameVariant,
   type ParameterLabels,
 } from './variants.js';
-import { formatChance, Verdict } from './verdict.js';
+import { formatChance, SweepVerdict } from './verdict.js';
 
 const QUANTILE_LABELS: Readonly<Record<string, string>> = { '0': 'Lowest', '0.5': 'Median', '1': 'Highest' };
 
@@ -530,7 +530,7 @@ function useReference(indexId: string, terms: JsonObject): Reference | null {
   });
   if (newest.data == null) return null;
   const { run, level } = newest.data;
-  const difference = selectDifferentTerms(getTerms(run), terms);
+  const difference = selectDifferentTerms(getRunTerms(run), terms);
   const text = Object.keys(difference).length === 0 ? '' : formatTerms(difference, 'SweepTerms', schemas.data);
   return { label: text === '' ? `${indexId}, same terms` : `${indexId}, other terms: ${lowerFirst(text)}`, level };
 }
@@ -912,7 +912,7 @@ function Result({ view, terms }: ResultProps) {
   };
   return (
     <>
-      <Verdict view={view} />
+      <SweepVerdict view={view} />
       <Figures view={view} />
       <div class="sweep-first">
         {pointers.length > 1 && (

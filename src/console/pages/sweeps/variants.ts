@@ -100,7 +100,7 @@ export interface VariedParameter {
 }
 
 /** Returns a label for a pointer whose parameter the definition does not contain. Rules are counted from 1. */
-export function formatPointer(pointer: string): string {
+export function formatVariantPointer(pointer: string): string {
   const steps = pointer.split('/').slice(2);
   const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
   return words.map((step) => (/^\d+$/.test(step) ? `rule ${Number(step) + 1}:` : step.replaceAll('_', ' '))).join(' ');
@@ -229,7 +229,7 @@ export function describeVariant(indexId: string, patch: Patch, told: ParameterLa
  * Returns the findings about a pointer of the grid. Their path looks like
  * `grid[4]/document.pipeline.selection[0].params.count`.
  */
-export const listFindingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
+export const listVariantFindings = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
   findings.filter(({ path }) => `${formatSteps(path).replace(/^grid\/\d+\//, 'grid/')}/`.startsWith(`grid${pointer}/`));
 
 /** Replaces the separators of a path by slashes. */

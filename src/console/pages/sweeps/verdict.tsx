@@ -22,7 +22,7 @@ export const formatChance = ({ chance_level: level }: SweepOverfitting): string 
   level === undefined ? '' : `chance ${formatPercent(level, 1)}`;
 
 /** Renders the conclusion of a sweep: a comparison of its ranking with a random choice. */
-export function Verdict({ view: { overfitting } }: { readonly view: SweepView }) {
+export function SweepVerdict({ view: { overfitting } }: { readonly view: SweepView }) {
   if (overfitting?.rating === undefined) return null;
   const { kind, title } = RATINGS[overfitting.rating];
   return (

@@ -40,7 +40,7 @@ export function formatNameInHeader(columns: string, file: string): string {
 }
 
 /** Signature at the start of a run file. */
-export const MAGIC = 'DVSRUN01';
+export const RUN_FILE_MAGIC = 'DVSRUN01';
 
 /** Bytes of the signature and the header length. */
 export const PREAMBLE_BYTES = 16;
@@ -63,7 +63,7 @@ export interface ByteRange {
 export type Memory = (bytes: number, anything: ByteRange) => SharedArrayBuffer;
 
 /** Number of bytes before and after a panel. */
-export interface Surroundings {
+export interface SurroundingBytes {
   readonly before: number;
   readonly after: number;
 }
@@ -72,7 +72,7 @@ export interface Surroundings {
  * Allocates a panel with space before and after it, in which a file can be laid out around the panel. The space
  * contains zeros, the panel arbitrary contents.
  */
-function allocatePlacedPanel(memory: Memory, cellCount: number, { before, after }: Surroundings): Float64Array {
+function allocatePlacedPanel(memory: Memory, cellCount: number, { before, after }: SurroundingBytes): Float64Array {
   const offset = roundUpToBlock(PREAMBLE_BYTES + before);
   const end = offset + 8 * cellCount;
   return new Float64Array(memory(end + roundUpToBlock(after), { from: offset, to: end }), offset, cellCount);

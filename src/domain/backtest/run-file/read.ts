@@ -12,7 +12,7 @@ import {
   PRICING,
   readDescription,
   readPacked,
-  readRecord as readWholeRecord,
+  createRecordSource as readWholeRecord,
   REBALANCES,
   type RecordedTransactions,
   type RunRecord,
@@ -29,7 +29,7 @@ import {
   SEGMENTS_VERSION,
   WHOLE_VERSION,
 } from './header.js';
-import { MAGIC, PREAMBLE_BYTES } from './placement.js';
+import { RUN_FILE_MAGIC, PREAMBLE_BYTES } from './placement.js';
 
 /**
  * Reads bytes `start` to `end` (exclusive) of a stored file. Writes them into `room` if the sizes match, otherwise into
@@ -154,7 +154,8 @@ function listFiles(
  */
 function readHeader(rangeReader: RangeReader): RunHeader {
   const preamble = rangeReader(0, PREAMBLE_BYTES);
-  const isRun = preamble.length === PREAMBLE_BYTES && decodeUtf8(preamble.subarray(0, MAGIC.length)) === MAGIC;
+  const isRun =
+    preamble.length === PREAMBLE_BYTES && decodeUtf8(preamble.subarray(0, RUN_FILE_MAGIC.length)) === RUN_FILE_MAGIC;
   if (!isRun) throw createUnreadableError('it does not begin like a run file');
   const length = new DataView(preamble.buffer, preamble.byteOffset).getUint32(8, true);
   try {

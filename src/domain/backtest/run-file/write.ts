@@ -1,7 +1,7 @@
 import { isEqual, NUMBER_TYPES, type NumberType } from '../../base/numbers.js';
-import { type Book, markHoldings, readSecurityCurrency } from '../../books/book.js';
+import { type Book, markEverHeld, readBookCurrency } from '../../books/book.js';
 import { createIndexTerms } from '../../books/index-run.js';
-import { createKey } from '../../market/growth-terms.js';
+import { createGrowthTermsKey } from '../../market/growth-terms.js';
 import { createExchangeRates } from '../../market/rates.js';
 import { createRunRecord, packRecord, REBALANCES } from '../record.js';
 import type { Run } from '../run.js';
@@ -17,7 +17,7 @@ import {
 } from './header.js';
 import { createPriceParts, price } from './panels.js';
 import {
-  MAGIC,
+  RUN_FILE_MAGIC,
   PREAMBLE_BYTES,
   PRICES_NAME,
   roundUpToBlock,
@@ -86,7 +86,7 @@ export function createColumns(
   const bytes = placed
     ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end)
     : new Uint8Array(layout.end);
-  bytes.set(new TextEncoder().encode(MAGIC));
+  bytes.set(new TextEncoder().encode(RUN_FILE_MAGIC));
   new DataView(bytes.buffer).setUint32(8, headerBytes, true);
   bytes.fill(0x20, PREAMBLE_BYTES, start);
   bytes.set(writeHeader(layout), PREAMBLE_BYTES);
@@ -194,7 +194,7 @@ export function createRunFiles(
     prices: {
       identifiers: Array.from(source.names, (column) => portfolio.sm.identifiers[column]!),
       days,
-      adjustedBy: portfolio.sm.rows.isAnyMerged ? createKey(createIndexTerms(index.compositions)) : '',
+      adjustedBy: portfolio.sm.rows.isAnyMerged ? createGrowthTermsKey(createIndexTerms(index.compositions)) : '',
       length: Float64Array.BYTES_PER_ELEMENT * prices.length,
       parts: () => createPriceParts(run, source.names),
     },
@@ -284,7 +284,7 @@ function createWholeRun(run: Run, contentHash: string): WholeRun {
     names,
     indexRows,
     record,
-    rates: createForeignRates(createExchangeRates(portfolio.sm, readSecurityCurrency(portfolio, document)), names),
+    rates: createForeignRates(createExchangeRates(portfolio.sm, readBookCurrency(portfolio, document)), names),
   };
 }
 
@@ -303,7 +303,7 @@ function listHeldColumns({ portfolio, index, rebalances }: Run, hasOtherIndex: b
 
 function markHoldingsFrom({ columns: { length }, weights, events }: Book, position: number): Uint8Array {
   const laterEvents = events.filter(({ at }) => at > position);
-  return markHoldings({ weights: weights.subarray(position * length), events: laterEvents }, length);
+  return markEverHeld({ weights: weights.subarray(position * length), events: laterEvents }, length);
 }
 
 /**

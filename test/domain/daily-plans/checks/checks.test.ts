@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import {
-  Check,
+  PlanCheck,
   CHECK_NAMES,
   type CheckInput,
   findCheckKind,
@@ -72,7 +72,7 @@ function createInput(
 
 /** Returns the findings of a check with these parameters. Each finding is a security and a message. */
 function listFindings(params: { readonly check: string }, input: CheckInput): string[] {
-  const check = Check.parse(params);
+  const check = PlanCheck.parse(params);
   return findCheckKind(check.check)
     .judge(input, check as never)
     .map(({ identifier, message }) => `${identifier ?? '-'}: ${message}`);
@@ -125,7 +125,7 @@ test('moves: a move beyond the limit needs a corporate action since the session 
 
 test('moves: a finding has the closes before and after the move and the weight of the security', () => {
   const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
-  const check = Check.parse({ check: 'moves', limit: 0.25 });
+  const check = PlanCheck.parse({ check: 'moves', limit: 0.25 });
   const [finding] = findCheckKind('moves').judge(createInput({}, prices), check as never);
   expect(finding!.evidence).toEqual({
     previous_date: formatDay(DAY_BEFORE),
@@ -270,7 +270,7 @@ test('only a confirmed action takes effect without a finding; one of another day
     findCheckKind('confirmed_actions')
       .judge(
         createInput({ actionsOf: (name) => (name === 'A' ? [createAction(change)] : []), deskStateOf: () => state }),
-        Check.parse({ check: 'confirmed_actions' }),
+        PlanCheck.parse({ check: 'confirmed_actions' }),
       )
       .map(({ identifier }) => identifier);
   expect(judgeFindings('confirmed')).toEqual([]);

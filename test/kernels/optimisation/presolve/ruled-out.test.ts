@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { findLeastViolation } from '#kernels/optimisation/feasibility.js';
-import { isRuledOut } from '#kernels/optimisation/presolve.js';
+import { isProgramRuledOut } from '#kernels/optimisation/presolve.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { projectOnSimplex, createRandomProgram } from '../random-programs.js';
 import { seeded } from '../../../seeded.js';
@@ -11,7 +11,7 @@ test('an infeasible box has a proof by multipliers, and no feasible programme is
   let ruledOut = 0;
   for (let seed = 7001; seed <= 7150; seed++) {
     const program = createRandomProgram(seed, { withNorms: false });
-    const isOut = isRuledOut(program);
+    const isOut = isProgramRuledOut(program);
     if (isOut) expect(findLeastViolation(solver, program).certificate, `seed ${seed}`).not.toBeNull();
     if (isOut) expect(solver.solve(program), `seed ${seed}`).toMatchObject({ status: 'infeasible', iterations: 0 });
     ruledOut += Number(isOut);
@@ -30,9 +30,9 @@ test('crossing bounds, and trade limits below the forced trades, are infeasible'
     upper: program.rows.upper.map(() => 9),
   };
   const openProgram = { ...wideProgram, rows };
-  expect(isRuledOut(openProgram)).toBe(false);
+  expect(isProgramRuledOut(openProgram)).toBe(false);
   expect(
-    isRuledOut({ ...openProgram, lower: openProgram.lower.with(1, 0.3), upper: openProgram.upper.with(1, 0.2) }),
+    isProgramRuledOut({ ...openProgram, lower: openProgram.lower.with(1, 0.3), upper: openProgram.upper.with(1, 0.2) }),
   ).toBe(true);
   // A security whose weight must decrease by 0.2 trades at least 0.2.
   const kink = {
@@ -42,6 +42,6 @@ test('crossing bounds, and trade limits below the forced trades, are infeasible'
     penalty: Infinity,
   };
   const soldProgram = { ...openProgram, upper: openProgram.upper.with(0, 0.3) };
-  expect(isRuledOut({ ...soldProgram, kinks: [{ ...kink, limit: 0.19 }] })).toBe(true);
-  expect(isRuledOut({ ...soldProgram, kinks: [{ ...kink, limit: 0.21 }] })).toBe(false);
+  expect(isProgramRuledOut({ ...soldProgram, kinks: [{ ...kink, limit: 0.19 }] })).toBe(true);
+  expect(isProgramRuledOut({ ...soldProgram, kinks: [{ ...kink, limit: 0.21 }] })).toBe(false);
 });

@@ -3,7 +3,7 @@ import { createBuiltInTemplate } from '#domain/outputs/report-templates.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createAttributionView } from '#views/attribution.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
-import { createRunFigures, formatCount, formatPercent, formatRatio } from '#views/report/figures.js';
+import { createRunFigures, formatCountFigure, formatPercentFigure, formatRatio } from '#views/report/figures.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 import { renderBuiltIn, parse, render, sample } from './set-up.js';
@@ -22,12 +22,12 @@ export function describeFigures(): void {
         'tracking_error',
         'tracking_difference',
       ])
-        expect(text).toContain(formatPercent(metrics[name]!));
+        expect(text).toContain(formatPercentFigure(metrics[name]!));
       for (const value of [
         formatRatio(metrics['sharpe_ratio']!),
-        formatCount(weights.length),
+        formatCountFigure(weights.length),
         formatRatio(1 / weights.reduce((sum, weight) => sum + weight * weight, 0)),
-        formatPercent(Math.max(...weights)),
+        formatPercentFigure(Math.max(...weights)),
       ])
         expect(text).toContain(value);
       expect(text).toContain(`Level ${formatRatio(sample.result.level.data.at(-1)!)}`);
@@ -49,14 +49,14 @@ export function describeFigures(): void {
         ['Year to date', last.slice(0, 4)],
       ] as const) {
         expect(text).toContain(label);
-        expect(text).toContain(formatPercent(computeReturnSince(period)));
+        expect(text).toContain(formatPercentFigure(computeReturnSince(period)));
       }
     });
 
     test('returns by year', () => {
       const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       for (const [year, value] of Object.entries(sample.result.annual_returns)) {
-        expect(text).toMatch(new RegExp(`^${year} .*${formatPercent(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
+        expect(text).toMatch(new RegExp(`^${year} .*${formatPercentFigure(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
       }
     });
 
@@ -73,7 +73,9 @@ export function describeFigures(): void {
       });
       const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
-        expect(text).toMatch(new RegExp(`^${identifier} .*${formatPercent(weight)} ${formatPercent(raw_weight)}`, 'm'));
+        expect(text).toMatch(
+          new RegExp(`^${identifier} .*${formatPercentFigure(weight)} ${formatPercentFigure(raw_weight)}`, 'm'),
+        );
       }
       expect(text).toContain(`The largest 10 of ${weights.length} constituents held on ${sample.figures.overview.end}`);
     });
@@ -86,9 +88,11 @@ export function describeFigures(): void {
       });
       const { text } = renderBuiltIn('TEARSHEET-A4', sample);
       for (const row of contributions.slice(0, 15))
-        expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(formatPercent).join(' '));
-      expect(text).toContain(`Return ${formatPercent(total_return)}`);
-      expect(text).toContain(`Capping: ${formatPercent(cap_drag)}. Costs: ${formatPercent(cost_drag)}.`);
+        expect(text).toContain(
+          [row.average_weight, row.total_return, row.contribution].map(formatPercentFigure).join(' '),
+        );
+      expect(text).toContain(`Return ${formatPercentFigure(total_return)}`);
+      expect(text).toContain(`Capping: ${formatPercentFigure(cap_drag)}. Costs: ${formatPercentFigure(cost_drag)}.`);
     });
 
     test('rebalances, newest first, with the securities that joined and left', () => {
@@ -101,7 +105,7 @@ export function describeFigures(): void {
       const printedDates = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
       expect(printedDates).toEqual(dates);
       for (const { date, redistributed } of rebalances.slice(-12))
-        expect(text).toMatch(new RegExp(`^${date} .* ${formatPercent(redistributed)}$`, 'm'));
+        expect(text).toMatch(new RegExp(`^${date} .* ${formatPercentFigure(redistributed)}$`, 'm'));
     });
 
     test('sectors at the ends of years and limits of concentration', () => {
@@ -121,7 +125,7 @@ export function describeFigures(): void {
         'UCITS 20/35': Math.min(0.35 - first, 0.2 - second),
       };
       for (const [label, headroom] of Object.entries(headroomBlock))
-        expect(text).toContain(`${label} ${formatPercent(headroom)}`);
+        expect(text).toContain(`${label} ${formatPercentFigure(headroom)}`);
       const { sectors, dates } = sample.figures.yearEndSectors(8);
       expect(dates.at(-1)).toBe(sample.figures.overview.end);
       for (const { sector, weight } of sample.figures.sectors()) {
@@ -207,7 +211,8 @@ export function describeFigures(): void {
       const text = renderText({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
-      const restText = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
+      const restText =
+        source === 'attribution' ? formatPercentFigure(third! + fourth!) : formatPercentFigure(0.1 + 0.1 + 0.001);
       expect(text).toMatch(new RegExp(`^2 others .*${restText.replace('.', '\\.')}`, 'm'));
     });
 
@@ -241,9 +246,10 @@ export function describeFigures(): void {
         return text;
       };
       const namedWeights = formatWeights({ length: 4 }, 3);
-      for (const { sector, weight } of sectors) expect(namedWeights).toContain(`${sector} ${formatPercent(weight)}`);
+      for (const { sector, weight } of sectors)
+        expect(namedWeights).toContain(`${sector} ${formatPercentFigure(weight)}`);
       const otherWeight = sectors[2]!.weight + sectors[3]!.weight;
-      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${formatPercent(otherWeight)}`);
+      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${formatPercentFigure(otherWeight)}`);
     });
   });
 
@@ -271,7 +277,7 @@ export function describeFigures(): void {
         `${26 - detractors.length} largest contributors and ${detractors.length} largest detractors of 30 names`,
       );
       for (const { asset_id, contribution } of [...rows.slice(0, 26 - detractors.length), ...detractors])
-        expect(text).toContain(`${asset_id} ${formatPercent(contribution)}`);
+        expect(text).toContain(`${asset_id} ${formatPercentFigure(contribution)}`);
     });
   });
 }

@@ -296,7 +296,7 @@ interface Segments {
 export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
 export function createWork(program: Program, run: InteriorRun): InteriorWork {
-  const { n, rows, kinks, norms, lower, upper, metric } = program;
+  const { n, rows, kinks, norms, lower, upper } = program;
   const names: number[] = [];
   for (let i = 0; i < n; i++)
     if (upper[i]! - lower[i]! > FIXED_WIDTH * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6)))
@@ -334,24 +334,7 @@ export function createWork(program: Program, run: InteriorRun): InteriorWork {
   const columnOf = new Int32Array(m).fill(-1);
   keptRows.forEach((r, column) => (columnOf[r] = column));
   const columnCount = keptRows.length + K + Q;
-  let size = program.ridge;
-  if (metric !== null && program.curvature > 0) {
-    const diagonal = computeMetricDiagonal(metric);
-    let total = 0;
-    for (let p = 0; p < f; p++) total += diagonal[free[p]!]!;
-    size += (program.curvature * total) / Math.max(f, 1);
-  }
-  let steepest = 0;
-  for (let p = 0; p < f; p++) steepest = Math.max(steepest, Math.abs(program.linear[free[p]!]!));
-  let highestCharge = 0;
-  for (let r = 0; r < m; r++)
-    if (Number.isFinite(rows.penalty[r]!)) highestCharge = Math.max(highestCharge, rows.penalty[r]!);
-  // The cost of many rows with a penalty does not depend on the curvature of a few variables.
-  const magnitude = areSoftFolded
-    ? SLOPE_SHARE * Math.max(steepest, highestCharge)
-    : size > 0
-      ? Math.max(size, SLOPE_SHARE * steepest)
-      : Math.max(steepest, highestCharge);
+  const magnitude = computeMagnitude(program, free, areSoftFolded);
   return {
     program,
     free,
@@ -403,4 +386,28 @@ export function createWork(program: Program, run: InteriorRun): InteriorWork {
     dualResidual: 0,
     gradientScale: 1,
   };
+}
+
+/** Returns the size of the objective, by which it is divided: its curvature, its steepest slope or its charges. */
+function computeMagnitude(program: Program, free: Int32Array, areSoftFolded: boolean): number {
+  const { rows, metric } = program;
+  const f = free.length;
+  let size = program.ridge;
+  if (metric !== null && program.curvature > 0) {
+    const diagonal = computeMetricDiagonal(metric);
+    let total = 0;
+    for (let p = 0; p < f; p++) total += diagonal[free[p]!]!;
+    size += (program.curvature * total) / Math.max(f, 1);
+  }
+  let steepest = 0;
+  for (let p = 0; p < f; p++) steepest = Math.max(steepest, Math.abs(program.linear[free[p]!]!));
+  let highestCharge = 0;
+  for (let r = 0; r < rows.count; r++)
+    if (Number.isFinite(rows.penalty[r]!)) highestCharge = Math.max(highestCharge, rows.penalty[r]!);
+  // The cost of many rows with a penalty does not depend on the curvature of a few variables.
+  return areSoftFolded
+    ? SLOPE_SHARE * Math.max(steepest, highestCharge)
+    : size > 0
+      ? Math.max(size, SLOPE_SHARE * steepest)
+      : Math.max(steepest, highestCharge);
 }

@@ -138,6 +138,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'write-run-text': async () => (await import('./runs/stored-runs.js')).writeRunText,
   'export-part': async () => (await import('./views/export-part.js')).exportRunPart,
   'run-levels': async () => (await import('./runs/stored-runs.js')).readRunLevelsTask,
+  'run-closes': async () => (await import('./runs/stored-runs.js')).readRunCloses,
   'publication-bundle': async () => (await import('./runs/bundle.js')).writePublicationBundle,
   preview: async () => (await import('./indices/preview.js')).preview,
   'sketch-level': async () => (await import('./indices/preview.js')).sketchLevel,

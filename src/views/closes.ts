@@ -5,46 +5,26 @@ import { openColumns, openRecordParts, type RunColumns } from '#domain/backtest/
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
-import { formatDay } from '#domain/base/time.js';
+import { type Day, formatDay } from '#domain/base/time.js';
 import type { DatedMarkets } from '#domain/books/composer.js';
 import type { Composer, DeciderFactory } from '#domain/books/compositions.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
-import { findAgreements, type PublicationEntry } from '#domain/definition/publication.js';
+import { findAgreements, type IndexCloses, type PublicationEntry } from '#domain/definition/publication.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { StoredModels } from '#domain/risk/stored-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { findPublishedDivisor, openPanelRows, readDecimals, roundOnDay, roundValues } from './run-columns.js';
 
-/** Closes of the index of a run. All arrays have one entry per date. */
-interface ClosesView {
-  /** Dates YYYY-MM-DD in ascending order. */
-  readonly dates: readonly string[];
-  readonly price: readonly (number | null)[];
-  readonly total: readonly (number | null)[];
-  readonly net: readonly (number | null)[];
-  readonly divisor: readonly (number | null)[];
-  /** SHA-256 of the canonical JSON of the index weights by identifier. */
-  readonly composition_hash: readonly string[];
-  readonly held: readonly number[];
-  /**
-   * Number of securities that have no bar on the date although their exchange was open. Zero if the run does not record
-   * it.
-   */
-  readonly without_bar: readonly number[];
-  /** True if the index rounds its levels on the date. */
-  readonly rounded: readonly boolean[];
-  /** True if securities were traded, entered or left at the close. */
-  readonly traded: readonly boolean[];
-}
-
 /**
  * Returns the closes of the index of a run.
+ * @param through last day. Default: the end of the run; not before its first day
  * @cost 0.3 us per security held at a close, for the hash of its weights
  */
-export function createClosesView(columns: RunColumns): ClosesView {
-  const days = columns.i32('days');
+export function createClosesView(columns: RunColumns, through?: Day): IndexCloses {
+  const allDays = columns.i32('days');
+  const days = through === undefined ? allDays : allDays.subarray(0, findLastAtMost(allDays, through) + 1);
   const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readValues = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, firstPosition, firstPosition + days.length);
@@ -77,7 +57,7 @@ const toFiniteNumbers = (values: Float64Array): (number | null)[] =>
 function computeCompositions(
   columns: RunColumns,
   days: Int32Array,
-): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
+): Pick<IndexCloses, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const panel = columns.has('publishedWeights') ? 'publishedWeights' : hasOwn ? 'indexWeights' : 'weights';
   const rows = openPanelRows(columns, panel, { from: 0, to: days.length - 1 });
@@ -144,7 +124,7 @@ export interface Recomputation {
  * @throws Refusal as a backtest does
  */
 export function recomputeCloses({ engine, onComposer, ...input }: Recomputation): {
-  readonly closes: ClosesView;
+  readonly closes: IndexCloses;
   readonly run: Run;
 } {
   return engine.scope(() => {
@@ -178,7 +158,7 @@ export interface DifferingClose {
  */
 export function findDifferingCloses(
   entries: Iterable<PublicationEntry>,
-  closes: ClosesView,
+  closes: IndexCloses,
 ): readonly DifferingClose[] {
   const rowByDate = new Map(closes.dates.map((date, i) => [date, i]));
   const entriesByDate = new Map<string, PublicationEntry>();

@@ -14,6 +14,7 @@ import { parseValidDay } from '#domain/base/time.js';
 import { resolveTreatment } from '#domain/definition/treatment.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { OverviewFile, RowEntry, RowsFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
+import { createClosesView } from '#views/closes.js';
 import { upgradeRecord, writeRecord } from '#views/json/record.js';
 import { encodeOverview, upgradeResult, writeResult } from '#views/json/run.js';
 import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json/writer.js';
@@ -117,6 +118,9 @@ export const readRunLevelsTask: Task<'run-levels'> = ({ columns }) =>
     days: run.i32('indexDays'),
     levels: run.f64('indexLevel'),
   }));
+
+export const readRunCloses: Task<'run-closes'> = ({ columns, through }) =>
+  useRunFile(columns, (run) => createClosesView(run, through === undefined ? undefined : parseValidDay(through)));
 
 /** Writes the record or the result of a stored run as JSON. */
 export const readRunText: Task<'run-text'> = async (input) => {

@@ -71,7 +71,6 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { formatActionsCsv } from '#views/actions.js';
 import { createAssetView } from '#views/asset.js';
 import { addPartContributions, createAttributionView, createFactorAttributionView } from '#views/attribution.js';
-import { createClosesView } from '#views/closes.js';
 import { estimateComparisonBytes, formatComparisonCsv, writeComparison } from '#views/comparison.js';
 import { createBookHoldings, openStoredHoldings } from '#views/dated-figures.js';
 import {
@@ -938,7 +937,6 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
   },
   metrics: { show: (query) => computeRunView(query, createMetricsView) },
-  closes: { show: (query) => computeRunView(query, createClosesView) },
   performance: {
     show: (query) =>
       computeRunView(query, (run) =>

@@ -39,6 +39,28 @@ export const PublicationEntry = defineObject(() => ({
 })).meta({ id: 'PublicationEntry' });
 export type PublicationEntry = z.infer<typeof PublicationEntry>;
 
+/** Closes of the index of a run. All arrays have one entry per date. */
+export interface IndexCloses {
+  /** Dates YYYY-MM-DD in ascending order. */
+  readonly dates: readonly string[];
+  readonly price: readonly (number | null)[];
+  readonly total: readonly (number | null)[];
+  readonly net: readonly (number | null)[];
+  readonly divisor: readonly (number | null)[];
+  /** SHA-256 of the canonical JSON of the index weights by identifier. */
+  readonly composition_hash: readonly string[];
+  readonly held: readonly number[];
+  /**
+   * Number of securities that have no bar on the date although their exchange was open. Zero if the run does not record
+   * it.
+   */
+  readonly without_bar: readonly number[];
+  /** True if the index rounds its levels on the date. */
+  readonly rounded: readonly boolean[];
+  /** True if securities were traded, entered or left at the close. */
+  readonly traded: readonly boolean[];
+}
+
 /** Comparison of a close of a run with the published close of its date. */
 export interface ComparedClose {
   /** True if levels and divisor agree, rounded as the index rounds them. */

@@ -1,4 +1,5 @@
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
+import type { IndexCloses } from '#domain/definition/publication.js';
 import type { FullRunReason } from '#domain/definition/runs.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
 import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/receipts.js';
@@ -213,6 +214,8 @@ export interface Tasks {
   'export-part': { input: ExportPartInput; output: ExportPart };
   /** Reads the index levels of a stored run. */
   'run-levels': { input: { readonly columns: string }; output: RunLevels };
+  /** Reads the closes of the index of a stored run, up to a day. */
+  'run-closes': { input: { readonly columns: string; readonly through: string | undefined }; output: IndexCloses };
   /** Collects the inputs of a published run and recomputes its closes from them. */
   'publication-bundle': { input: PublicationBundleInput; output: PublicationBundleOutput };
   /** Computes the composition of an index on a day: a PreviewResponse as JSON. */

@@ -123,7 +123,7 @@ type InputOf<Q> = Q extends RunViewQuestion
 export type RunViewInput =
   | InputOf<RunViewQuestion>
   /** Views that services request themselves, without a route. */
-  | { readonly view: 'summary' | 'metrics' | 'closes'; readonly columns: string; readonly format?: never }
+  | { readonly view: 'summary' | 'metrics'; readonly columns: string; readonly format?: never }
   | {
       readonly view: 'overview';
       readonly columns: string;

@@ -4,6 +4,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { Calendar } from '#domain/calendars/calendar.js';
 import {
+  type IndexCloses,
   type ComparedClose,
   findAgreements,
   type LevelChange,
@@ -15,23 +16,6 @@ import type { Authorship } from '#domain/definition/versions.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
 import { isPartial } from '#market/judge/market-warnings.js';
 import type { ViewMaker } from '../runs/views.js';
-
-/** Closes of an index in one run. All arrays have one entry per date; levels are in index points. */
-export interface PublishedCloses {
-  /** YYYY-MM-DD, ascending. */
-  readonly dates: readonly string[];
-  readonly price: readonly (number | null)[];
-  readonly total: readonly (number | null)[];
-  readonly net: readonly (number | null)[];
-  readonly divisor: readonly (number | null)[];
-  readonly composition_hash: readonly string[];
-  /** Number of securities that are held at each close, and how many of them have no bar on the date. */
-  readonly held: readonly number[];
-  readonly without_bar: readonly number[];
-  /** True if the index rounds its levels on the date, and if securities were traded, entered or left at the close. */
-  readonly rounded?: readonly boolean[];
-  readonly traded?: readonly boolean[];
-}
 
 /** Date on which a run and the valid published entry differ. */
 export interface Disagreement {
@@ -61,7 +45,7 @@ const COMPARED_NUMBERS = ['price', 'total', 'net', 'divisor'] as const;
  * @param entriesInForce entries by date
  */
 export function findDisagreements(
-  closes: PublishedCloses,
+  closes: IndexCloses,
   entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): Disagreement[] {
   const publishedDates = [...entriesInForce.keys()].toSorted();
@@ -80,21 +64,21 @@ export function findDisagreements(
     });
 }
 
-function compareClose(closes: PublishedCloses, position: number, entry: PublicationEntry | undefined): ComparedClose {
+function compareClose(closes: IndexCloses, position: number, entry: PublicationEntry | undefined): ComparedClose {
   const isSame = (member: (typeof COMPARED_NUMBERS)[number]): boolean =>
     isSameNumber(closes[member][position]!, entry![member]);
   return {
     hasSameFigures: entry !== undefined && COMPARED_NUMBERS.every(isSame),
     hasSameComposition: entry !== undefined && closes.composition_hash[position] === entry.composition_hash,
-    isRounded: closes.rounded?.[position] === true,
-    isTraded: closes.traded?.[position] !== false,
+    isRounded: closes.rounded[position]!,
+    isTraded: closes.traded[position]!,
   };
 }
 
 /** Measures the differences of the levels that exist both in the run and in the entry. */
 export function measureDisagreements(
   disagreements: readonly Disagreement[],
-  closes: PublishedCloses,
+  closes: IndexCloses,
   entriesInForce: ReadonlyMap<string, PublicationEntry>,
 ): DisagreementSizes {
   let changedLevels = 0;
@@ -134,12 +118,12 @@ export const listChangesOn = (
   {
     closes,
     entriesInForce,
-  }: { readonly closes: PublishedCloses; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
+  }: { readonly closes: IndexCloses; readonly entriesInForce: ReadonlyMap<string, PublicationEntry> },
 ): readonly LevelChange[] => listLevelChanges(date, entriesInForce.get(date), closeAt(closes, position));
 
 type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
 
-const closeAt = ({ price, total, net }: PublishedCloses, position: number): Levels => ({
+const closeAt = ({ price, total, net }: IndexCloses, position: number): Levels => ({
   price: price[position]!,
   total: total[position]!,
   net: net[position]!,
@@ -175,7 +159,7 @@ function findPartialCloses({
   dates,
   held,
   without_bar: missingPositions,
-}: Pick<PublishedCloses, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
+}: Pick<IndexCloses, 'dates' | 'held' | 'without_bar'>): ReadonlyMap<string, PartialClose> {
   const results = new Map<string, PartialClose>();
   for (const [i, date] of dates.entries()) {
     const isLast = i === dates.length - 1;
@@ -221,7 +205,7 @@ export interface Log {
 }
 
 /** Closes of a run, and those of them that are partial. */
-interface PublishableCloses extends PublishedCloses {
+interface PublishableCloses extends IndexCloses {
   readonly partial: ReadonlyMap<string, PartialClose>;
 }
 
@@ -295,32 +279,20 @@ export async function readCloses(
   run: RunDocument,
   { through, calendar, signal }: ClosesTerms,
 ): Promise<PublishableCloses> {
-  const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.readColumns(run) }, signal);
-  const closes = JSON.parse(new TextDecoder().decode(bytes)) as PublishedCloses; // the engine wrote this JSON
-  if (through !== undefined) assertReached(closes.dates, through, calendar);
-  const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
-  const truncate = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
-  return {
-    dates: truncate(closes.dates),
-    price: truncate(closes.price),
-    total: truncate(closes.total),
-    net: truncate(closes.net),
-    divisor: truncate(closes.divisor),
-    composition_hash: truncate(closes.composition_hash),
-    held: truncate(closes.held),
-    without_bar: truncate(closes.without_bar),
-    rounded: closes.rounded === undefined ? [] : truncate(closes.rounded),
-    traded: closes.traded === undefined ? [] : truncate(closes.traded),
-    partial: findPartialCloses(closes),
-  };
+  if (through !== undefined) assertReached(run, through, calendar);
+  const closes = await jobs.query('run-closes', { columns: await maker.readColumns(run), through }, signal);
+  return { ...closes, partial: findPartialCloses(closes) };
 }
 
 /**
  * Refuses a last date that the run does not reach: a session up to that date has no close, or the first close is later.
  * @throws Refusal NO_DATA_IN_RANGE
  */
-function assertReached(dates: readonly string[], through: string, calendar: Calendar | undefined): void {
-  const [first, last] = [dates[0]!, dates.at(-1)!];
+function assertReached(
+  { start: first, end: last }: RunDocument,
+  through: string,
+  calendar: Calendar | undefined,
+): void {
   const detail = { through, first, last };
   if (through < first)
     throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PublishRequest } from '#contract/publication.js';
 import {
+  type IndexCloses,
   type DecidedError,
   decideError,
   type ErrorPolicy,
@@ -11,11 +12,11 @@ import type { Authorship } from '#domain/definition/versions.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import { type DocumentReader, type DocumentTransaction, parseStored } from '#store/port.js';
-import { type PublishedCloses, type Disagreement, listChangesOn, measureDisagreements } from './closes.js';
+import { type Disagreement, listChangesOn, measureDisagreements } from './closes.js';
 
 /** Closes of a run, the published entries, and the dates on which they differ. */
 export interface DifferingCloses {
-  readonly closes: PublishedCloses;
+  readonly closes: IndexCloses;
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
 }

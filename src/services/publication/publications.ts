@@ -5,6 +5,7 @@ import { assertOrder } from '#domain/base/requested-dates.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import type { ApprovalFacts, ApprovalRules } from '#domain/definition/approvals.js';
 import {
+  type IndexCloses,
   NO_HASH,
   type PublicationEntry,
   type PublicationHead,
@@ -37,7 +38,6 @@ import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
 import {
   assertNoPartialClose,
-  type PublishedCloses,
   type Disagreement,
   findDisagreements,
   findLastDate,
@@ -61,7 +61,7 @@ const NAMED_DATES_MAX = 100;
 
 /** Closes of a run, and the published entries. */
 interface ComparedCloses {
-  readonly closes: PublishedCloses;
+  readonly closes: IndexCloses;
   /** Valid entry of each published date. This is the last entry for that date. */
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
 }
@@ -190,7 +190,7 @@ interface ClosesTerms {
   readonly head: PublicationHead | undefined;
   readonly entriesInForce: ReadonlyMap<string, PublicationEntry>;
   readonly disagreements: readonly Disagreement[];
-  readonly closes: PublishedCloses;
+  readonly closes: IndexCloses;
   readonly day: ProposedChange['day'];
 }
 

@@ -470,7 +470,7 @@ const CELLS_MAX = 20_000_000;
  * Tasks whose code a thread of a lane loads. The other tasks are rare, or take longer than it takes to load their code.
  */
 const CODE_TASKS: Readonly<Record<Lane, readonly TaskName[]>> = {
-  light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'write-run-text'],
+  light: ['view-run', 'preview', 'explain', 'whatIf', 'run-levels', 'run-closes', 'write-run-text'],
   heavy: ['backtest', 'hash-files'],
 };
 

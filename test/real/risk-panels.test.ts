@@ -13,6 +13,7 @@ import { estimateRiskModel } from '#domain/risk/estimation.js';
 import { openNumericEngine } from '#kernels/engines/open-engine.js';
 import { readGolden } from '../kernels/golden.js';
 import { expectClose } from '../kernels/closeness.js';
+import { NO_TABLES } from '../domain/backtest/market-builder.js';
 
 interface Panel {
   readonly names: string[];
@@ -109,9 +110,7 @@ function readWindow(file: string) {
       identifiers,
       dates: Int32Array.from(rows, (row) => parseValidDay(row[0]!)),
       fields: new Map([['CLOSE', close]]),
-      reference: { columns: [], rows: new Map() },
-      actions: [],
-      universes: [],
+      ...NO_TABLES,
     },
     { columns: identifiers.map((_, column) => column), from: null, to: null },
   );

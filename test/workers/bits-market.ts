@@ -1,5 +1,6 @@
 import type { MarketData } from '#domain/market/market-data.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
+import { NO_TABLES } from '../domain/backtest/market-builder.js';
 
 /** Returns a market of securities with a price on every day. */
 export function createMarket(names: number, days: number): MarketData {
@@ -13,9 +14,7 @@ export function createMarket(names: number, days: number): MarketData {
     identifiers: createNames(names),
     dates: Int32Array.from({ length: days }, (_, t) => 19_000 + t),
     fields: new Map([['CLOSE', close]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   };
 }
 

@@ -14,6 +14,7 @@ import {
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
+import { NO_TABLES } from '../backtest/market-builder.js';
 
 const TERMS = createSecurityTerms('total', '');
 const DAYS = 130;
@@ -43,9 +44,8 @@ function createMarket(close: Float64Array, actions: readonly CorporateAction[]):
     identifiers: Array.from({ length: NAMES }, (_, i) => `N${i}`),
     dates: Int32Array.from({ length: close.length / NAMES }, (_, t) => FIRST_DAY + 2 * t),
     fields: new Map([['CLOSE', close]]),
-    reference: { columns: [], rows: new Map() },
+    ...NO_TABLES,
     actions,
-    universes: [],
   };
 }
 

@@ -3,6 +3,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { auditMarket } from '#market/judge/audit.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const SESSIONS = 300;
 const EX_ROW = 150;
@@ -32,9 +33,8 @@ function listWarnings(adjustment: Adjustment): string[] {
     identifiers: ['A'],
     dates: Int32Array.from({ length: SESSIONS }, (_, t) => FIRST + t),
     fields: new Map([['CLOSE', close]]),
-    reference: { columns: [], rows: new Map() },
+    ...NO_TABLES,
     actions: [action],
-    universes: [],
   };
   return auditMarket(content, adjustment, () => {}).doubts.map(({ kind }) => kind);
 }

@@ -4,6 +4,7 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import { applyRepairs, auditMarket } from '#market/judge/audit.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const FIRST = 19_000;
 const QUARTER = 63;
@@ -162,9 +163,8 @@ function auditRepaired(close: readonly number[], actions: readonly CorporateActi
     identifiers: ['A'],
     dates: Int32Array.from(close, (_, t) => FIRST + t),
     fields: new Map([['CLOSE', allocateEmptyPanel(close.length).map((_, t) => close[t]!)]]),
-    reference: { columns: [], rows: new Map() },
+    ...NO_TABLES,
     actions,
-    universes: [],
   };
   const { doubts } = auditMarket(content, 'none', () => {});
   const repaired = applyRepairs(
@@ -212,9 +212,8 @@ function auditDividends(close: readonly number[], stated: Readonly<Record<number
       identifiers: ['A'],
       dates: Int32Array.from(close, (_, t) => FIRST + t),
       fields: new Map([['CLOSE', allocateEmptyPanel(close.length).map((_, t) => close[t]!)]]),
-      reference: { columns: [], rows: new Map() },
+      ...NO_TABLES,
       actions: Object.entries(stated).map(([row, value]) => createAction('DIVIDEND', Number(row), value)),
-      universes: [],
     },
     'none',
     () => {},

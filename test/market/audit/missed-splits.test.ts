@@ -6,6 +6,7 @@ import { applyRepairs, auditMarket, changesContent } from '#market/judge/audit.j
 import type { DataWarning, Repair } from '#market/judge/security-histories.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;
@@ -46,9 +47,8 @@ function createMarket({ names = 1, growth, volume, market = 1, actions = [] }: P
       ['CLOSE', close],
       ['VOLUME', shares],
     ]),
-    reference: { columns: [], rows: new Map() },
+    ...NO_TABLES,
     actions,
-    universes: [],
   };
 }
 

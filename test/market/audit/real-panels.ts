@@ -6,6 +6,7 @@ import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { COUNTED_NAMES_MAX, REAL_SETS, readWideTable } from '../real-sets.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 /** Published prices of a real set. */
 export interface RealSet {
@@ -95,9 +96,7 @@ function createContent(bars: readonly Bar[]): MarketContent {
     identifiers,
     dates: Int32Array.from(days),
     fields,
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   };
 }
 

@@ -3,6 +3,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { formatDay } from '#domain/base/time.js';
 import { applyRepairs, auditMarket } from '#market/judge/audit.js';
 import type { MarketContent } from '#market/content/market-content.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const FIRST = 19_000;
 
@@ -14,9 +15,7 @@ const createMarket = (closes: readonly number[]): MarketContent => ({
     ['OPEN', Float64Array.from(closes)],
     ['CLOSE', Float64Array.from(closes)],
   ]),
-  reference: { columns: [], rows: new Map() },
-  actions: [],
-  universes: [],
+  ...NO_TABLES,
 });
 
 /** Returns prices with daily moves of up to `size` in either direction, rounded to cents. */

@@ -12,6 +12,7 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, readContentHash, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const createFolder = openTemporaryFolders();
 
@@ -266,9 +267,7 @@ describe('Parquet of our own', () => {
           ['CLOSE', close],
           ['SHARES_OUTSTANDING', shares],
         ]),
-        reference: { columns: [], rows: new Map() },
-        actions: [],
-        universes: [],
+        ...NO_TABLES,
       },
       () => {},
     );

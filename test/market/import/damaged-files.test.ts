@@ -11,6 +11,7 @@ import { writeMarket } from '#market/content/managed-folder.js';
 import { IS_SOAK } from '../../soak.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const createFolder = openTemporaryFolders();
 
@@ -28,9 +29,7 @@ async function createMarketFile(): Promise<Buffer> {
       identifiers,
       dates,
       fields: new Map([['CLOSE', close]]),
-      reference: { columns: [], rows: new Map() },
-      actions: [],
-      universes: [],
+      ...NO_TABLES,
     },
     () => {},
   );

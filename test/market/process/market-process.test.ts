@@ -3,16 +3,17 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
+import { canPage, findMemoryLimit, limitMemory } from '#kernels/memory/paged-memory.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { createIncomingMarket, runMarketTask } from '#market/serve/market-process.js';
-import { createOutgoingMarket } from '#market/serve/outgoing-market.js';
+import { createOutgoingMarket } from '#market/serve/market-process-tasks.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { handOverContent, listSteps } from './handed-over.js';
 import { listReaders } from './reading-processes.js';
 import { writeFiles } from '../store-folder.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const createFolder = openTemporaryFolders();
 
@@ -207,9 +208,7 @@ test('a market is handed over through the available space of the first folder, a
       identifiers,
       dates: Int32Array.from({ length: days }, (_, t) => t),
       fields: new Map([['CLOSE', allocateEmptyPanel(days * assets).map((_, cell) => cell + 0.5)]]),
-      reference: { columns: [], rows: new Map() },
-      actions: [],
-      universes: [],
+      ...NO_TABLES,
     };
     const steps = await listSteps([join(smallFolder, 'steps'), join(base, 'steps')], content);
     expect(new Set(steps.flatMap((step) => ('file' in step ? [step.file] : [])))).toEqual(
@@ -234,9 +233,7 @@ test('panels of another shape discard the earlier ones', async () => {
     identifiers: ['A', 'B'],
     dates: Int32Array.from({ length: days }, (_, t) => t),
     fields: new Map([['CLOSE', allocateEmptyPanel(2 * days).fill(value)]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   });
   const incoming = createIncomingMarket();
   try {

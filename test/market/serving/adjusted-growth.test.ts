@@ -13,6 +13,7 @@ import { openCalendars } from '#market/serve/calendar-files.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { computePriceSeries } from '#market/serve/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const XNYS = openCalendars().get('XNYS')!;
 /**
@@ -191,9 +192,8 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
             identifiers: ['A', 'B'],
             dates: days,
             fields: new Map([['CLOSE', close]]),
-            reference: { columns: [], rows: new Map() },
+            ...NO_TABLES,
             actions,
-            universes: [],
           };
           expect(compareDisagreement(market, adjust, calendar, calendars).worst).toBeLessThan(1e-12);
         },

@@ -5,6 +5,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { decodeCells, decodeContent, encodeCells } from '#market/content/content-copy.js';
 import { seeded } from '../../seeded.js';
 import { createCopy } from './copy-of.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const CELLS = 60;
 const random = seeded(5);
@@ -76,8 +77,6 @@ function createContent(identifiers: readonly string[], days: number): MarketCont
     identifiers,
     dates: Int32Array.from({ length: days }, (_, t) => t),
     fields: new Map([['CLOSE', close]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   };
 }

@@ -17,6 +17,7 @@ import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createDatasetDocument, LOADED_AT } from './dataset-documents.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const createFolder = openTemporaryFolders();
 
@@ -31,9 +32,7 @@ function createHandle(datasetId: string, price: number): MarketHandle {
   return shareMarket({
     ...content,
     fields: new Map([['CLOSE', allocateEmptyPanel(1).fill(price)]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   });
 }
 

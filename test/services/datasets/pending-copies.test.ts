@@ -10,6 +10,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { copyMarket, rebuildEarlierMarket, writeContentChange, writeContentCopy } from '#workers/market/contents.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const LOADED_AT = '2024-02-01T00:00:00.000Z';
 const TASKS = {
@@ -25,9 +26,7 @@ async function createMarket(...closes: readonly number[]): Promise<ServedMarket>
     identifiers: ['A'],
     dates: Int32Array.from(closes, (_, t) => 19_700 + t),
     fields: new Map([['CLOSE', Float64Array.from(closes)]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   };
   const { hash, digests } = await digestContent(content);
   const market = { ...content, datasetId: 'f', adjustment: 'none' as const, currency: null, contentHash: hash };

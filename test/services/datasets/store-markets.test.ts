@@ -12,6 +12,7 @@ import { createStoreMarkets } from '#services/stores/serving.js';
 import type { DocumentStore } from '#store/port.js';
 import { createDatasetDocument } from './dataset-documents.js';
 import { waitFor } from '../../waiting.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const DAYS = 64;
 const NAMES = ['A', 'B'];
@@ -27,9 +28,7 @@ function createMarket(datasetId: string, version: number): Promise<ServedMarket>
     identifiers: NAMES,
     dates: Int32Array.from({ length: DAYS }, (_, day) => day),
     fields: new Map([['CLOSE', new Float64Array(DAYS * NAMES.length).fill(version)]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   };
   return prepareServedMarket(shareMarket(market), '2026-01-01T00:00:00+00:00');
 }

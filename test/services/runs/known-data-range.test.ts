@@ -3,6 +3,7 @@ import { parseValidDay } from '#domain/base/time.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { assertFirstVersion } from '#services/runs/plans.js';
+import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**
@@ -26,8 +27,7 @@ function createMarket(identifiers: readonly string[]) {
     identifiers,
     dates: Int32Array.from(DATES, parseValidDay),
     fields: new Map([['CLOSE', Float64Array.from(closes)]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
+    ...NO_TABLES,
     universes: [spell],
   };
 }

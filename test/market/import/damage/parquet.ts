@@ -7,6 +7,7 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { readFolder } from '../../store-folder.js';
 import { type Outcome, type Damage, createFolder, createFiles, changeBytes, fillBytes, ROWS } from './damage.js';
+import { NO_TABLES } from '../../../domain/backtest/market-builder.js';
 
 /** Returns the rows of a query as a Parquet file that another program writes. Some of its bytes are changed. */
 const createParquet =
@@ -39,9 +40,7 @@ export async function copyBytes(): Promise<Buffer> {
     identifiers,
     dates: Int32Array.from({ length: 200 }, (_, t) => 18_000 + t),
     fields: new Map([['CLOSE', close]]),
-    reference: { columns: [], rows: new Map() },
-    actions: [],
-    universes: [],
+    ...NO_TABLES,
   };
   await writeMarket(join(folder, 'made'), content, () => {});
   return readFile(join(folder, 'made', 'market.parquet'));

@@ -638,6 +638,7 @@ export function createJobSystem({
   }
 
   return {
+    ...queue, // reads, cancels, retries and watches jobs
     register(handlers) {
       // a handler receives only payloads of its kind
       for (const kind of Object.values(handlers as Record<string, JobKind<unknown>>)) kinds.set(kind.kind, kind);
@@ -649,15 +650,6 @@ export function createJobSystem({
     },
     submit,
     get: async (jobId) => (await queue.find(jobId))?.status,
-    find: queue.find,
-    list: queue.list,
-    cancel: queue.cancel,
-    retry: queue.retry,
-    ids: queue.ids,
-    isLive: queue.isLive,
-    counts: queue.counts,
-    lanes: queue.lanes,
-    watch: queue.watch,
     query: (task, input, signal) => runWithoutJob({ lane: 'light', task, input, signal }),
     async aside(task, input, signal, patienceMs = 0) {
       await awaitCalm(patienceMs, signal);
@@ -666,8 +658,6 @@ export function createJobSystem({
     help(task, input) {
       if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller computes whatever was not picked up.
     },
-    watchAll: queue.watchAll,
-    liveIds: queue.liveIds,
     drain,
     async stop() {
       drain();

@@ -74,7 +74,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     if (!isThere) return;
     unreferencedNames.length = 0;
     world = await engines[name]!((names) => void unreferencedNames.push(...names));
-    keeper = createRetainedPartsStore({ documents: world.documents, version: '1' });
+    keeper = createRetainedPartsStore(world.documents, '1');
     await world.queue.join({
       onWork: () => {},
       findProgress: () => undefined,
@@ -96,9 +96,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     await world.queue.complete(first.lease, { type: 'release', cause: 'the test asks' });
     const second = await requireClaim();
     expect(findKeptParts(second).earlier).toEqual(createParts(2));
-    expect(
-      findKeptParts(second, createRetainedPartsStore({ documents: world.documents, version: '2' })).earlier,
-    ).toEqual([]);
+    expect(findKeptParts(second, createRetainedPartsStore(world.documents, '2')).earlier).toEqual([]);
     expect(await findKeptParts(first).keep(createParts(1)), 'of an attempt that was given up').toBe(false);
     expect(unreferencedNames).toEqual([]);
   });

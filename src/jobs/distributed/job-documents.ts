@@ -111,19 +111,17 @@ export interface JobDocuments {
   forget(ended: { readonly id: string; readonly sequence: number }): Promise<void>;
 }
 
-export interface JobDocumentsDependencies {
-  readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
-  readonly rows: JobRows;
-  readonly getRetryPolicy: RetryPolicies;
-}
-
 interface MoveTerms {
   readonly seen: JobReading;
   /** Receives the job before its effects are written. The effects state its author. */
   setBy(record: JobRecord): void;
 }
 
-export function createJobDocuments({ documents, rows, getRetryPolicy }: JobDocumentsDependencies): JobDocuments {
+export function createJobDocuments(
+  documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>,
+  rows: JobRows,
+  getRetryPolicy: RetryPolicies,
+): JobDocuments {
   /** @param delayMs delay before the job may start */
   async function write(tx: JobTransaction, record: JobRecord, delayMs = 0): Promise<void> {
     await tx.put('job', record.job_id, record);

@@ -22,8 +22,8 @@ import type {
   JobQueue,
   Lease,
   NewJob,
-  QueueNode,
   QueueLimits,
+  QueueNode,
   StoredInput,
 } from '../port/queue.js';
 import { type JobRecord, selectLogFields, toStatus } from '../port/record.js';
@@ -43,9 +43,8 @@ import {
   type ReservedJob,
   type Start,
 } from './job-rows.js';
-import type { NodeState } from './nodes.js';
+import { createPresence, type NodeState, pollRepeatedly, type Presence } from './nodes.js';
 import { createPartRows, createSharedParts, type SharedParts } from './parts.js';
-import { createPresence, pollRepeatedly, type Presence } from './presence.js';
 
 export interface OffersDependencies {
   readonly rows: Pick<JobRows, 'reserve' | 'release' | 'undo'>;
@@ -604,7 +603,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
  */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
   const { documents, rows, presence, parts, clock, limits, log, onTakenOver, cancellations } = dependencies;
-  const jobs = createJobDocuments({ documents, rows, getRetryPolicy: limits.getRetryPolicy });
+  const jobs = createJobDocuments(documents, rows, limits.getRetryPolicy);
   const reader = createJobReader(rows);
   const watchers = createJobWatchers(rows, clock);
   let node: QueueNode | undefined;

@@ -119,12 +119,10 @@ export interface RetainedPartsStore {
   of(attempt: AttemptKey, input: StoredInput): RetainedParts;
 }
 
-export interface RetainedPartsDependencies {
-  readonly documents: Pick<DocumentStore, 'transaction'>;
-  readonly version: string;
-}
-
-export function createRetainedPartsStore({ documents, version }: RetainedPartsDependencies): RetainedPartsStore {
+export function createRetainedPartsStore(
+  documents: Pick<DocumentStore, 'transaction'>,
+  version: string,
+): RetainedPartsStore {
   return {
     of: ({ jobId, sequence, attempt }, { kept }) => ({
       earlier: kept?.version === version ? kept.parts : [],

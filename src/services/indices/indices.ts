@@ -241,14 +241,8 @@ function listProblems(document: IndexDocument, stored: SummaryContext['stored'])
   return [...unknownIndices, ...storeProblems];
 }
 
-export interface IndexRemovalDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobsAbout;
-  readonly approvals: ApprovalGate;
-}
-
 /** Creates the function that deletes an index, its optimised children and everything that was computed from them. */
-function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalDependencies) {
+function createIndexRemoval(documents: DocumentStore, jobs: JobsAbout, approvals: ApprovalGate) {
   return async (
     indexId: string,
     ifMatch: Precondition | undefined,
@@ -496,7 +490,7 @@ export function createIndices({
       };
       return save(body, checkPrecondition, by);
     },
-    remove: createIndexRemoval({ documents, jobs, approvals }),
+    remove: createIndexRemoval(documents, jobs, approvals),
     async validate(body) {
       const { document, findings } = await check(body, documents, await findMarketFor(body));
       if (body['calendar'] === undefined || body['calendar'] === null)

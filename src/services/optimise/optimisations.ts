@@ -223,12 +223,7 @@ interface ConstraintSets {
   validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
 }
 
-export interface ConstraintSetsDependencies {
-  readonly documents: DocumentStore;
-  readonly markets: Pick<Markets, 'current'>;
-}
-
-function createConstraintSets({ documents, markets }: ConstraintSetsDependencies): ConstraintSets {
+function createConstraintSets(documents: DocumentStore, markets: Pick<Markets, 'current'>): ConstraintSets {
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
@@ -404,7 +399,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   const plans = createOptimisationPlans(dependencies);
 
   return {
-    ...createConstraintSets({ documents, markets }),
+    ...createConstraintSets(documents, markets),
     types: callOnce(listConstraintTypes),
     objectiveTypes: callOnce(listObjectiveTypes),
     async start(body, origin) {

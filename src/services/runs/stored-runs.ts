@@ -45,16 +45,14 @@ export type RunList = (query: {
   readonly after?: string | undefined;
 }) => Promise<BacktestRecordCollection>;
 
-interface RunListDependencies {
-  readonly documents: Pick<DocumentStore, 'list'>;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly states: RunStates;
-}
-
 /** Number of runs whose definitions are compared in one turn of the event loop: at most 20 ms. */
 const ROWS_PER_TURN = 32;
 
-export function createRunList({ documents, artifacts, states }: RunListDependencies): RunList {
+export function createRunList(
+  documents: Pick<DocumentStore, 'list'>,
+  artifacts: Pick<ArtifactStore, 'damaged'>,
+  states: RunStates,
+): RunList {
   /**
    * Returns the rows of a listing. After a change of definitions many runs must be compared again; other work can run
    * in between.

@@ -69,7 +69,7 @@ test('every file is imported from the command, the workers, the package or the c
 });
 
 /** Highest figures of the division into modules. A change that improves one lowers its ceiling here. */
-const CEILINGS = { importsPerThousandLines: 27.9, smallWithOneImporter: 28, below40LinesPercent: 5.9 };
+const CEILINGS = { importsPerThousandLines: 27.3, smallWithOneImporter: 24, below40LinesPercent: 5.5 };
 
 /** Part of a ceiling by which a figure may be lower before the ceiling must follow. */
 const CEILING_MARGIN = 0.1;

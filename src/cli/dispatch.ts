@@ -91,8 +91,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   'verify-batch': {
     summary: 'Verify the results of a batch of accounts without the solver.',
-    help: async () => (await import('./commands/verify-batch.js')).VERIFY_BATCH_HELP,
-    run: async (argv) => (await import('./commands/verify-batch.js')).verifyBatch(argv),
+    help: async () => (await import('./commands/batch-files.js')).VERIFY_BATCH_HELP,
+    run: async (argv) => (await import('./commands/batch-files.js')).verifyBatch(argv),
   },
   'verify-bundle': {
     summary: 'Recompute the published closes of a bundle from its inputs.',
@@ -185,7 +185,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
         help: () => Promise.resolve(formatJobCommandHelp(name, command)),
         run: async (argv, environment) =>
           name === 'batch' && argv[0] === 'template'
-            ? (await import('./commands/batch-template.js')).runBatchTemplate(argv.slice(1))
+            ? (await import('./commands/batch-files.js')).runBatchTemplate(argv.slice(1))
             : runJobCommand(name, command, argv, environment),
       },
     ]),

@@ -17,8 +17,14 @@ import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from '.
 import { openDocumentStore } from './lmdb/document-store.js';
 import { createFolderCalls, type DatabaseIdentity } from './artifacts/folder-calls.js';
 import { assertStore, claimStore, type StoreClaim } from './ownership/claim.js';
-import { watchArtifacts, watchStore } from './ownership/watch.js';
-import { createOwnedArtifacts, mayRemoveOrphans, noOwnership, openOwnership } from './ownership/ownership.js';
+import {
+  createOwnedArtifacts,
+  mayRemoveOrphans,
+  noOwnership,
+  openOwnership,
+  watchArtifacts,
+  watchStore,
+} from './ownership/ownership.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /**

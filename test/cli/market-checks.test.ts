@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os';
 import { afterEach, expect, test } from 'vitest';
-import { describePanels } from '#cli/compose/health.js';
+import { describePanels } from '#cli/compose/core.js';
 import { canPage, limitMemory } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 

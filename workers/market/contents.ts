@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
+import type { DataDifferenceView } from '#contract/stores.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { type MarketHandle, openMarket, shareMarket } from '#domain/market/market-handle.js';
@@ -17,7 +18,6 @@ import { applyRepairs, auditMarket as audit } from '#market/judge/audit.js';
 import { findContentWarnings, findNewContentWarnings } from '#market/judge/content-warnings.js';
 import { refreshContent } from '#market/judge/refresh.js';
 import { createProblems } from '#market/tables/problems.js';
-import { createDataDifferenceView } from '#views/data-difference.js';
 import {
   keepOpen,
   openCachedCalendars,
@@ -237,6 +237,18 @@ async function openVerifiedMarket(
 
 /** Lists values that differ between two contents. */
 export const computeDataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
-  const view = { from, to, ...computeDifference(openCachedMarket(before), openCachedMarket(after), terms) };
-  return { bytes: new TextEncoder().encode(JSON.stringify(createDataDifferenceView(view))) };
+  const difference = computeDifference(openCachedMarket(before), openCachedMarket(after), terms);
+  const { cells, rows, appended, changes, isCut } = difference;
+  const view: DataDifferenceView = {
+    from,
+    to,
+    cells,
+    rows_added: rows.added,
+    rows_changed: rows.changed,
+    rows_removed: rows.removed,
+    appended,
+    changes: [...changes],
+    cut: isCut,
+  };
+  return { bytes: new TextEncoder().encode(JSON.stringify(view)) };
 };

@@ -65,8 +65,13 @@ import {
   type PreparedEstimate,
   prepareEstimate,
 } from '#views/risk-estimate.js';
-import { encodeRiskModel, writeExportedModel, writeRiskModelPart } from '#views/risk-model.js';
-import { createRiskValidationView, describeValidation } from '#views/risk-validation.js';
+import {
+  createRiskValidationView,
+  describeValidation,
+  encodeRiskModel,
+  writeExportedModel,
+  writeRiskModelPart,
+} from '#views/risk-model.js';
 import {
   clearLastModel,
   openCachedCalendars,

@@ -6,8 +6,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { computeFrontier } from '#domain/optimisation/frontier.js';
-import { computeObjectiveFrontier, fixChoice } from '#domain/optimisation/objective-frontier.js';
+import { computeFrontier, computeObjectiveFrontier, fixChoice } from '#domain/optimisation/frontier.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { computeOneSidedPrices, computeRowCosts, computeSensitivities } from '#domain/optimisation/sensitivities.js';
 import { measureProcessMs } from '../../measure.js';
@@ -16,7 +15,7 @@ import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { computeTailSlopes, createTailGoal, type TailMeasure } from '#domain/definition/tail-risk.js';
 import { createProblemFamily, type Family } from './problem-family.js';
-import { readNumber, refuse, readText, readChoice, readChoices } from '../../variables.js';
+import { readChoice, readChoices, readNumber, readText, refuse } from '../../variables.js';
 
 /**
  * Measures every class of constraints alone and every pair of classes, binding, with both frontiers: the cost of a

@@ -217,7 +217,7 @@ async function measureParts(): Promise<void> {
         { count: PARTS, atOnce: 4, share: 1, here: write },
         {
           offered: isShared ? getParts('own') : undefined,
-          kept: createRetainedPartsStore({ documents, version: '1' }).of(lease, input!), // the claim has an input
+          kept: createRetainedPartsStore(documents, '1').of(lease, input!), // the claim has an input
           lease,
           artifacts,
           clock,

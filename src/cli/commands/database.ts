@@ -1,6 +1,5 @@
 import { parseArgs } from 'node:util';
-import { listNodes } from '#jobs/distributed/list-nodes.js';
-import type { NodeEntry } from '#jobs/distributed/nodes.js';
+import { listNodes, type NodeEntry } from '#jobs/distributed/nodes.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { readSettings } from '../settings/settings.js';
 import { formatTable } from '../terminal.js';

@@ -4,13 +4,8 @@ import { estimateLowRankCovariance, expandCovariance } from '#kernels/moments/lo
 import { SHRINKAGE_TARGETS, type ShrinkageTarget } from '#kernels/moments/shrinkage.js';
 import { raiseToPower } from '#kernels/power.js';
 import { computeNormalProbability } from '#kernels/random/normal-distribution.js';
-import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
-import {
-  type HierarchyTerms,
-  LINKAGES,
-  solveHierarchicalRiskParity,
-  TREE_DISTANCES,
-} from '#kernels/weighting/hierarchical-risk-parity.js';
+import { solveEqualRiskWeights } from '#kernels/weighting/risk-budgets.js';
+import { type HierarchyTerms, LINKAGES, solveHierarchicalRiskParity, TREE_DISTANCES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import type { Finding } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
@@ -20,21 +15,9 @@ import { AssetIdentifier, defineObject, Id } from '../base/schema.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { createLabel } from '../datapoints/expression-text.js';
-import {
-  type DatapointExpression,
-  type FieldUse,
-  toRequest,
-  useCategory,
-  useNumber,
-} from '../datapoints/expression-tree.js';
+import { type DatapointExpression, type FieldUse, toRequest, useCategory, useNumber } from '../datapoints/expression-tree.js';
 import { createLatestRequest, LAG_SESSIONS_MAX } from '../datapoints/fields.js';
-import {
-  fillWindowDeviations,
-  computeZScores,
-  createPositions,
-  rankPositions,
-  selectPositionsWithValue,
-} from '../datapoints/statistics.js';
+import { computeZScores, createPositions, fillWindowDeviations, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
 import { findCoverage, readReturns, type ReturnWindow } from '../risk/return-panel.js';
 import { readModelCovariance, type StoredModels } from '../risk/stored-models.js';
 import type { ShareTerms } from '../market/action-effects.js';

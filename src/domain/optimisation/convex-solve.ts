@@ -22,9 +22,8 @@ import {
   type Restriction,
 } from './assembly.js';
 import { computeGoalValue, type GoalSolution, solveGoal } from './goals.js';
-import { type ExceededTail, hasPriceSearch, solvePricedTail } from './priced-tail.js';
+import { type ExceededTail, hasPriceSearch, solvePricedTail, type TailStart } from './tail-averages.js';
 import { computeTrackingVariance, type Origin, type Problem, type RowWithOrigin, type TailCut } from './problem.js';
-import type { TailStart } from './tail-averages.js';
 
 /** Magnitude below which a weight counts as zero. */
 const ROUNDING_WEIGHT = 1e-9;

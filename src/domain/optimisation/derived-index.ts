@@ -58,7 +58,14 @@ import { createReturnTerms } from '../market/growth-terms.js';
 import { computeGrowth } from '../market/growth.js';
 import { hasLeftMarket, type SessionMarket } from '../market/session-market.js';
 import { EXPOSURE_SESSIONS, STYLE_FIELDS } from '../risk/factors.js';
-import { findConflict, listConflictRows } from './conflicts.js';
+import {
+  describeInfeasibility,
+  explainChoice,
+  explainRows,
+  findConflict,
+  listConflictRows,
+  relaxCurvedRows,
+} from './infeasibility.js';
 import { solveConvex } from './convex-solve.js';
 import {
   type Candidates,
@@ -71,7 +78,6 @@ import {
   type WeightsBefore,
 } from './decision-problem.js';
 import { isRiskless } from './goals.js';
-import { describeInfeasibility, explainChoice, explainRows, relaxCurvedRows } from './infeasibility.js';
 import {
   type InfeasibleSolve,
   relaxByPriority,

@@ -15,10 +15,10 @@ import {
   checkFeasibility,
   computeGap,
   computeRowGap,
-  groupProofsBySecurity,
   type ConflictProof,
+  groupProofsBySecurity,
   proveInfeasibility,
-} from './conflicts.js';
+} from './infeasibility.js';
 import { minimiseTail, solveConvex } from './convex-solve.js';
 import type { Origin, Problem, RowParameterChange, Solvers } from './problem.js';
 import { solveProblem } from './search.js';

@@ -21,16 +21,17 @@ import { findCoverage, findReturnSpan, isEstimable, type ReturnSpan } from '../r
 import { type Candidates, createDecisionProblem, listCandidates } from './decision-problem.js';
 import { listIdentifiers, refuseInfeasible } from './derived-index.js';
 import { checkTangencyRate, readTangencyRate } from './frontier-terms.js';
-import { computeFrontier, type Frontier } from './frontier.js';
 import {
+  computeFrontier,
   computeObjectiveFrontier,
   computeResampledFrontier,
   fixChoice,
+  type Frontier,
   listFrontierFindings,
   type ObjectivePortfolio,
   type ResampledFrontier,
   type ResampledInput,
-} from './objective-frontier.js';
+} from './frontier.js';
 import { applyMetric, computeTrackingVariance, type Problem } from './problem.js';
 import {
   computeDistance,

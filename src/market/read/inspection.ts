@@ -4,6 +4,7 @@ import { basename, join } from 'node:path';
 import type { Finding } from '#domain/base/findings.js';
 import { formatDay } from '#domain/base/time.js';
 import { type DerivedActions, ENCODINGS, Mapping } from '#domain/definition/mapping.js';
+import type { Adjustment } from '#domain/market/market-data.js';
 import { recountMarketRows } from '../content/content-hash.js';
 import type { MarketContent } from '../content/market-content.js';
 import { readText } from '../formats/cells.js';
@@ -29,7 +30,6 @@ import {
 } from './proposal-draft.js';
 import { applyAnswers, type Confidence, type Proposal, proposeMapping, stateAdjustment } from './proposal.js';
 import {
-  type Adjustment,
   type Answers,
   askTimeZone,
   type Basis,

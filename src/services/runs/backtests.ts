@@ -275,7 +275,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     readResult: (run) => texts.read(run, 'result'),
     currentRun: runnables.currentRun,
 
-    list: createRunList({ documents, artifacts, states }),
+    list: createRunList(documents, artifacts, states),
 
     async record(name) {
       const run = await requireRun(documents, name);

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { expect } from 'vitest';
-import { listNodes } from '#jobs/distributed/list-nodes.js';
+import { listNodes } from '#jobs/distributed/nodes.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { runService, type RunningService } from '../../services/running-service.js';
-import { startS3, type S3Service } from '../../store/s3/s3-service.js';
+import { type RunningService, runService } from '../../services/running-service.js';
+import { type S3Service, startS3 } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
-import { startWorkerProcess, type ListeningProcess } from '../process.js';
+import { type ListeningProcess, startWorkerProcess } from '../process.js';
 
 /** Row of a job, with the columns that show if its worker is silent. */
 export interface JobRow {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { computeOutcomes, computeTailAverage } from '#domain/definition/tail-risk.js';
 import { computeDotProduct } from '#domain/base/numbers.js';
-import { interpolateCorners, type PricedCorner } from '#domain/optimisation/priced-tail.js';
+import { interpolateCorners, type PricedCorner } from '#domain/optimisation/tail-averages.js';
 import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/optimality.js';
 import { seeded } from '../../seeded.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { computeObjectiveFrontier, fixChoice, listFrontierFindings } from '#domain/optimisation/objective-frontier.js';
+import { computeObjectiveFrontier, fixChoice, listFrontierFindings } from '#domain/optimisation/frontier.js';
 import { listNonConvexRows, type Problem } from '#domain/optimisation/problem.js';
 import { satisfiesRow } from '#domain/optimisation/restriction.js';
 import { listRowSides } from '#domain/optimisation/report.js';

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { createOrders, type PackSecurity, roundHalfEven } from '#domain/studies/orders.js';
+import { createOrders, type PackSecurity, roundHalfEven } from '#domain/studies/rebalance-pack.js';
 
 test.each([
   [0.5, 0],

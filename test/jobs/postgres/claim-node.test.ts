@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { claimNode, type NodeClaim } from '#jobs/distributed/nodes.js';
-import { listNodes } from '#jobs/distributed/list-nodes.js';
-import { readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { claimNode, listNodes, type NodeClaim } from '#jobs/distributed/nodes.js';
+import { type ProcessIdentity, readProcessIdentity } from '#store/home/process-identity.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
 const OWN_IDENTITY = readProcessIdentity();

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { listNodes } from '#jobs/distributed/list-nodes.js';
+import { listNodes } from '#jobs/distributed/nodes.js';
 import { type Claim, HUGE_BYTES, type QueueLimits, type WaitingJob } from '#jobs/port/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
-import { createNotices, openNode, type OpenedNode } from './open-node.js';
+import { createNotices, type OpenedNode, openNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
-import { createQueues, createOrigin, createJob, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
+import { createJob, createOrigin, createQueues, LEASE_MS, type OpenedQueue, succeed } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
+import { solveEqualRiskWeights } from '#kernels/weighting/risk-budgets.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import { computeNormalProbability } from '#kernels/random/normal-distribution.js';
 import { IS_SOAK } from '../../soak.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeLag } from '#cli/compose/health.js';
+import { describeLag } from '#cli/compose/core.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createFreshnessReader } from '#services/shared/service.js';
 import type { DocumentStore } from '#store/port.js';

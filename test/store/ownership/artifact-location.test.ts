@@ -7,7 +7,7 @@ import { createArtifactName } from '#store/artifacts/artifact.js';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { watchFreeSpace } from '#store/artifacts/free-space.js';
 import { assertStore, claimStore } from '#store/ownership/claim.js';
-import { type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/watch.js';
+import { type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/ownership.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';

@@ -8,7 +8,7 @@ import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { createGauge, watchFreeSpace } from '#store/artifacts/free-space.js';
 import { claimStore } from '#store/ownership/claim.js';
 import { createBoundedCalls, guardFolder } from '#store/artifacts/folder-calls.js';
-import { type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/watch.js';
+import { type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/ownership.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 

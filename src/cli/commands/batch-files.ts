@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { formatCount } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { AccountOutcome } from '#domain/personal/account-result.js';
-import { parseAccountTable } from '#domain/personal/account-table.js';
+import { createAccountTemplate, listAccountColumns, parseAccountTable } from '#domain/personal/account-table.js';
 import type { Account } from '#domain/personal/account.js';
 import type { BatchCommon } from '#domain/personal/batch.js';
 import { parseLine, readAccount, splitLines } from '#domain/personal/read-account.js';
@@ -13,6 +13,7 @@ import { type CommonJson, readCommon, verifyResult } from '#domain/personal/veri
 import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { readArrow, readParquet } from '#services/optimise/accounts.js';
 import { UsageError } from '../usage.js';
+import { formatTable, writeWhole } from '../terminal.js';
 
 export const VERIFY_BATCH_HELP = `divisor verify-batch ACCOUNTS RESULTS COMMON
 
@@ -158,4 +159,25 @@ async function* readValues(file: string): AsyncGenerator<unknown> {
     if ('finding' in accountLine) throw new UsageError(`${file}: ${accountLine.finding.message}`);
     yield accountLine.value;
   }
+}
+
+const HELP =
+  (): string => `divisor batch template: Write a table of accounts with every column and two example accounts.
+
+Usage: divisor batch template [--out FILE]
+
+Columns
+${formatTable(listAccountColumns().map(({ name, help }) => [name, help]))}
+A row describes a lot. A row with a value in traded describes a recent trade. A row with the identifier CASH has the amount of cash in
+shares. Write each column from cash on in one row of the account. Entries of a list are separated by /, and groups of substitutes
+by //. A tilt is identifier=weight.
+`;
+
+/** Runs `divisor batch template`, which needs no service. */
+export async function runBatchTemplate(argv: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...argv], options: { out: { type: 'string' }, help: { type: 'boolean' } } });
+  if (values.help === true) process.stdout.write(HELP());
+  else if (values.out === undefined) process.stdout.write(createAccountTemplate());
+  else await writeWhole(values.out, [Buffer.from(createAccountTemplate())]);
+  return 0;
 }

@@ -1,3 +1,4 @@
+import { parseAccept } from 'hono/utils/accept';
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Success } from '#contract/route.js';
@@ -16,19 +17,27 @@ export type Coding = (typeof CODINGS)[number];
  */
 export function selectCoding(acceptEncoding: string | undefined): Coding | null {
   if (acceptEncoding === undefined) return null;
-  const weights = new Map(acceptEncoding.toLowerCase().split(',').map(parseWeight));
+  const weights = new Map(parseRanges(acceptEncoding).map(({ type, quality }) => [type, quality]));
   const findWeight = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
   const [best] = CODINGS.filter((coding) => findWeight(coding) > 0).toSorted((a, b) => findWeight(b) - findWeight(a));
   // The client accepts unchanged bytes unless it refuses them by name.
   return best === undefined || findWeight(best) < (weights.get('identity') ?? 0) ? null : best;
 }
 
-function parseWeight(word: string): [string, number] {
-  const [coding = '', ...parameters] = word.split(';').map((part) => part.trim());
-  const quality = parameters.find((parameter) => parameter.startsWith('q='));
-  const weight = quality === undefined ? 1 : Number(quality.slice(2));
-  return [coding, Number.isFinite(weight) ? weight : 0];
+/** Entry of `Accept` or `Accept-Encoding`. */
+export interface AcceptedRange {
+  /** Media type, range or coding in lower case. */
+  readonly type: string;
+  /** From 0 to 1; 0 if the header states no number. */
+  readonly quality: number;
 }
+
+/** Parses `Accept` or `Accept-Encoding`. */
+export const parseRanges = (header: string): AcceptedRange[] =>
+  parseAccept(header.toLowerCase()).map(({ type, params: { q = '1' } }) => ({
+    type,
+    quality: Math.min(1, Math.max(0, Number(q) || 0)),
+  }));
 
 /**
  * Seconds after which a client may try again, by error code: codes with status 503 or 429, and other temporary

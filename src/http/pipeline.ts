@@ -187,9 +187,15 @@ export function createOperation(
     const principal = c.get('principal');
     assertScope(route, principal);
     if (isReadOnly) assertReads(route);
-    const reply = await runForClient(principal.keyId, () =>
-      principal.prefixes === undefined ? answer(c) : answerWithin(c),
-    ).catch(throwError);
+    let reply: Reply;
+    try {
+      reply = await runForClient(principal.keyId, () =>
+        principal.prefixes === undefined ? answer(c) : answerWithin(c),
+      );
+    } catch (failure) {
+      // Hono handles only errors, and an aborted request throws the reason as text.
+      throw failure instanceof Error ? failure : new Error('The work of a request was aborted.', { cause: failure });
+    }
     if (c.finalized) cancelStream(reply.stream); // the request was refused at its time limit
     else noteRead(c, id);
     return respond(c, reply, route.success);
@@ -261,11 +267,6 @@ export function createOperation(
       return false; // the client's next request reports the reason
     }
   }
-}
-
-/** Throws a failure as an error. Hono handles only errors, and an aborted request throws the reason as text. */
-function throwError(failure: unknown): never {
-  throw failure instanceof Error ? failure : new Error('The work of a request was aborted.', { cause: failure });
 }
 
 /** Returns the query string without the question mark. */

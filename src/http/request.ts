@@ -7,6 +7,7 @@ import { type Finding, keepSmallValue } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
+import { type AcceptedRange, parseRanges } from './answers.js';
 import type { Upload } from './handler.js';
 
 /** Maximum time in ms in which a body must arrive. A body of a route with a higher size limit has more time. */
@@ -222,11 +223,6 @@ function refuseTooLarge(size: string, bytesMax: number, upload?: Body['upload'])
   });
 }
 
-interface MediaRange {
-  readonly type: string;
-  readonly quality: number;
-}
-
 /**
  * Returns the offered media type with the highest quality. If several have the same quality, returns the first of them.
  * Without `Accept`, returns the first type.
@@ -256,7 +252,7 @@ export function selectMedia(accept: string | undefined, offeredTypes: readonly s
 /** Returns the same type as `negotiate`; undefined if no type matches. */
 function findAccepted<T extends string>(accept: string | undefined, offeredTypes: readonly T[]): T | undefined {
   if (accept === undefined || accept.trim() === '') return offeredTypes[0];
-  const ranges = accept.split(',').map(readRange);
+  const ranges = parseRanges(accept);
   const ratedTypes = offeredTypes.map((type) => ({ type, quality: computeQuality(type, ranges) }));
   const best = ratedTypes.reduce((bestSoFar, candidate) =>
     candidate.quality > bestSoFar.quality ? candidate : bestSoFar,
@@ -264,15 +260,8 @@ function findAccepted<T extends string>(accept: string | undefined, offeredTypes
   return best.quality > 0 ? best.type : undefined;
 }
 
-function readRange(text: string): MediaRange {
-  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
-  const quality = parameters.find((parameter) => parameter.startsWith('q='));
-  const value = quality === undefined ? 1 : Number(quality.slice('q='.length));
-  return { type, quality: Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : 0 };
-}
-
 /** Returns the quality of the range that matches most specifically; 0 if no range matches. */
-function computeQuality(type: string, ranges: readonly MediaRange[]): number {
+function computeQuality(type: string, ranges: readonly AcceptedRange[]): number {
   const [kind] = type.split('/');
   for (const name of [type, `${kind}/*`, '*/*']) {
     const matchingRanges = ranges.filter((range) => range.type === name);

@@ -1,6 +1,6 @@
 import { decodeAddressPart } from '#base/addresses.js';
 import { getPath } from 'hono/utils/url';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { API } from '#contract/api.js';
@@ -33,8 +33,7 @@ export const HASH_MEMBER = 'sha256';
 const HASH_DIGITS = 16;
 /** Shortens a hash for an address. */
 export const shortenHash = (sha256: string): string => sha256.slice(0, HASH_DIGITS);
-export const hashResult = (body: string | Uint8Array): string =>
-  shortenHash(createHash('sha256').update(body).digest('hex'));
+export const hashResult = (body: string | Uint8Array): string => shortenHash(hash('sha256', body));
 
 /** Query member with the compressed body of a read by POST: who reads the address repeats the request. */
 const BODY_MEMBER = 'body';

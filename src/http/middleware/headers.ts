@@ -1,9 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
-import { createMiddleware } from 'hono/factory';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { type Coding, JSON_CONTENT_TYPE, selectCoding } from '../answers.js';
-import type { Env } from '../handler.js';
+import type { Env, RequestContext } from '../handler.js';
 import { formatTraceResponse } from './tracing.js';
 
 /** Headers that forbid a browser to guess media types, and other sites to embed a response or to run it as a page. */
@@ -63,11 +62,14 @@ const toGzip = promisify(gzip);
  * receive the stored bytes. The ETag is the same with and without compression, as `If-Match` requires. The middleware
  * of Hono has no Brotli, and would change the ETag.
  */
-export const compressResponses = createMiddleware<Env>(async (c, next) => {
+export const compressResponses: MiddlewareHandler<Env> = (c, next) => {
   const isBrowser = c.req.header('user-agent')?.startsWith('Mozilla/') === true;
   const coding = isBrowser ? selectCoding(c.req.header('accept-encoding')) : null;
-  await next();
-  if (coding === null || c.res.status !== 200 || c.env.isStreamed === true || c.req.method === 'HEAD') return;
+  return coding === null ? next() : next().then(() => compressResponse(c, coding));
+};
+
+async function compressResponse(c: RequestContext, coding: Coding): Promise<void> {
+  if (c.res.status !== 200 || c.env.isStreamed === true || c.req.method === 'HEAD') return;
   const { headers } = c.res;
   const isLong = Number(headers.get('Content-Length')) >= COMPRESSED_MIN_BYTES;
   if (!isLong || headers.get('Content-Type') !== JSON_CONTENT_TYPE || headers.has('Content-Encoding')) return;
@@ -78,7 +80,7 @@ export const compressResponses = createMiddleware<Env>(async (c, next) => {
   compressedHeaders.set('Content-Length', String(bytes.byteLength));
   c.res = undefined; // otherwise Hono copies the headers of the present response, with its length
   c.res = new Response(new Uint8Array(bytes), { headers: compressedHeaders });
-});
+}
 
 const compress = (bytes: Uint8Array, coding: Coding): Promise<Buffer> =>
   coding === 'gzip'

@@ -1,15 +1,16 @@
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { computeMedian } from '#domain/base/numbers.js';
-import { waitForJob, startService, type RunningService } from './service.js';
+import { startService, waitForIdle, waitForJob, type RunningService } from './service.js';
 import { send } from './peers/works.js';
 
 /**
  * Measures requests over one pool of connections: responses per second, and processor time of the event loop per
- * request. The service alternates with bare node:http, which returns the same body, once with the same headers and once
- * only with content type and length. Then the bench measures the latency at 5,000 requests per second while both
+ * request. The service alternates with bare node:http and with an application of Hono that has one route, which return the
+ * same body and headers. Then the bench measures the latency at 5,000 requests per second while both
  * workers are busy. Goals: 15,000 per second for /health/live and 10,000 for /indices on a free machine with two cores;
  * p99 15 ms. The client reads all headers and may be slower than the service. Then the time of the event loop is the
  * better measure.
@@ -17,8 +18,8 @@ import { send } from './peers/works.js';
 const PATHS = { '/health/live': 15_000, '/indices': 10_000 } as const;
 const CONNECTIONS = 20;
 const TURNS = 5;
-const WARM_SECONDS = 5;
-const SECONDS = 2;
+const WARM_SECONDS = 2;
+const SECONDS = 1;
 const INDICES = 10;
 const RATE = 5000;
 const BUSY_SECONDS = 8;
@@ -29,13 +30,15 @@ interface Load {
   readonly p99: number;
 }
 
-if (process.argv[2] === 'bare') await serveBare();
+const [, , peer] = process.argv;
+if (peer === 'node:http' || peer === 'hono') await servePeer(peer);
 else await measureAll();
 
 async function measureAll(): Promise<void> {
   const service = await startService(['--workers', '2']);
   try {
     await prepare(service);
+    await waitForIdle(service); // idle threads prepare results after a start
     for (const [path, goal] of Object.entries(PATHS)) await compare(service, path, goal);
     await loadWhileBusy(service);
   } finally {
@@ -58,11 +61,9 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   const sides = [createSide(service.url + path, service.pid)];
   const answer = await fetch(service.url + path);
   const body = await answer.text();
-  const bares = [
-    await startBare(body, listSentHeaders(answer.headers)),
-    await startBare(body, createContentHeaders(body)),
-  ];
-  for (const { url, child } of bares) sides.push(createSide(url, child.pid!));
+  const headers = listSentHeaders(answer.headers);
+  const peers = [await startPeer('node:http', body, headers), await startPeer('hono', body, headers)];
+  for (const { url, child } of peers) sides.push(createSide(url + path, child.pid!));
   for (const { url } of sides) await load(url, { seconds: WARM_SECONDS });
   for (let turn = 0; turn < TURNS; turn++)
     for (const { url, pid, times, counts } of turn % 2 === 0 ? sides : sides.toReversed()) {
@@ -71,13 +72,13 @@ async function compare(service: RunningService, path: string, goal: number): Pro
       times.push((1e6 * (readLoopTime(pid) - before)) / requests);
       counts.push(requests);
     }
-  for (const { child } of bares) child.kill();
-  const [ours, fullBare, shortBare] = sides as [Side, Side, Side];
+  for (const { child } of peers) child.kill();
+  const [ours, bare, hono] = sides as [Side, Side, Side];
   console.log(
     `${path.padEnd(14)} ${computeRate(ours)} a second, goal ${goal}, event loop ${computeMedian(ours.times).toFixed(1)} us a request; ` +
-      `bare node:http with these headers ${computeRate(fullBare)}: 1 in ${formatRatios(computeRateRatios(ours, fullBare))}, ` +
-      `event loop ${formatRatios(computeTimeRatios(ours, fullBare))} of it; with a short head ${computeRate(shortBare)}: ` +
-      `1 in ${formatRatios(computeRateRatios(ours, shortBare))}, event loop ${formatRatios(computeTimeRatios(ours, shortBare))} of it`,
+      `bare node:http with these headers ${computeRate(bare)}: 1 in ${formatRatios(computeRateRatios(ours, bare))}, ` +
+      `event loop ${formatRatios(computeTimeRatios(ours, bare))} of it; one route of Hono ${computeRate(hono)}: ` +
+      `1 in ${formatRatios(computeRateRatios(ours, hono))}, event loop ${formatRatios(computeTimeRatios(ours, hono))} of it`,
   );
 }
 
@@ -100,23 +101,19 @@ function computeRate({ counts }: Side): number {
   return Math.round(computeMedian(counts) / SECONDS);
 }
 
-/** Returns the number of responses of the bare server divided by that of the service, by turn. */
-function computeRateRatios(ours: Side, bare: Side): number[] {
-  return bare.counts.map((count, i) => count / ours.counts[i]!);
+/** Returns the number of responses of the peer divided by that of the service, by turn. */
+function computeRateRatios(ours: Side, other: Side): number[] {
+  return other.counts.map((count, i) => count / ours.counts[i]!);
 }
 
-function computeTimeRatios(ours: Side, bare: Side): number[] {
-  return ours.times.map((time, i) => time / bare.times[i]!);
+function computeTimeRatios(ours: Side, other: Side): number[] {
+  return ours.times.map((time, i) => time / other.times[i]!);
 }
 
 /** Returns the headers of a response except those that node:http adds by itself. */
 function listSentHeaders(headers: Headers): Record<string, string> {
   const transportHeaders = new Set(['connection', 'date', 'keep-alive']);
   return Object.fromEntries([...headers].filter(([name]) => !transportHeaders.has(name)));
-}
-
-function createContentHeaders(body: string): Record<string, string> {
-  return { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(Buffer.byteLength(body)) };
 }
 
 /** Keeps both workers busy with consecutive jobs while requests arrive at a rate that the event loop can sustain. */
@@ -164,26 +161,40 @@ async function load(
   return { requests: requests.total, p50: latency.p50, p99: latency.p99 };
 }
 
-async function startBare(
+async function startPeer(
+  name: 'node:http' | 'hono',
   body: string,
   headers: Record<string, string>,
 ): Promise<{ readonly url: string; readonly child: ChildProcess }> {
   const env = { ...process.env, BARE_BODY: body, BARE_HEADERS: JSON.stringify(headers) };
-  const child = fork(fileURLToPath(import.meta.url), ['bare'], { env });
+  const child = fork(fileURLToPath(import.meta.url), [name], { env });
   const [port] = (await once(child, 'message')) as [number];
   return { url: `http://127.0.0.1:${port}`, child };
 }
 
 /** Responds to every request with the same bytes. */
-async function serveBare(): Promise<void> {
+async function servePeer(name: 'node:http' | 'hono'): Promise<void> {
   const { createServer } = await import('node:http');
   const body = process.env['BARE_BODY']!;
   const headers = JSON.parse(process.env['BARE_HEADERS']!) as Record<string, string>;
-  const server = createServer((_request, response) => {
+  const listener = name === 'hono' ? await createHonoListener(body, headers) : createBareListener(body, headers);
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1', () => process.send!((server.address() as { port: number }).port));
+}
+
+function createBareListener(body: string, headers: Record<string, string>): RequestListener {
+  return (_request, response) => {
     response.writeHead(200, headers);
     response.end(body);
-  });
-  server.listen(0, '127.0.0.1', () => process.send!((server.address() as { port: number }).port));
+  };
+}
+
+async function createHonoListener(body: string, headers: Record<string, string>): Promise<RequestListener> {
+  const { Hono } = await import('hono');
+  const { getRequestListener } = await import('@hono/node-server');
+  const app = new Hono();
+  for (const path of Object.keys(PATHS)) app.get(path, () => new Response(body, { status: 200, headers }));
+  return getRequestListener((request) => app.fetch(request));
 }
 
 /** Returns the processor time of the first thread of a process, s. */

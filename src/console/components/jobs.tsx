@@ -126,7 +126,7 @@ function createColumns(
     ...(isOneKind ? ['kind'] : []),
     ...(jobs.every(isOver) ? ['progress'] : []),
     ...(jobs.every((job) => formatDescription(job) === '') ? ['message'] : []),
-    ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
+    ...(jobs.every(isQuiet) ? ['cancel'] : []),
   ]);
   return [KIND_COLUMN, createSubjectColumn(indices), ...moreColumns, ...COLUMNS].filter(
     ({ id }) => !hiddenColumns.has(id),
@@ -141,6 +141,9 @@ const formatDescription = ({ kind, error, message, request }: JobStatus): string
   error?.message ?? (message.replace(/^Done\.\s*/, '') || describeTerms({ kind, request }));
 
 const formatJob = (job: JobStatus): string => `${job.job_id} ${describeSubject(job)} ${job.status} ${job.message}`;
+
+/** Returns true for jobs that need no attention: they ended without a failure. */
+export const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || status === 'cancelled';
 
 export const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
 

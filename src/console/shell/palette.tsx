@@ -8,7 +8,7 @@ import { chooseTheme, THEMES } from '../state/appearance.js';
 import { copyText } from '../state/files.js';
 import { consoleLocation, formatAddress, navigate } from '../state/location.js';
 import { savedViews } from '../state/saved.js';
-import { may, service, useResource } from '../state/service.js';
+import { may, service, useList, useResource } from '../state/service.js';
 import { findLastVisit, getVisitedPath, recentVisits } from '../state/stored-list.js';
 import { formatKeptAddress, isUnregistered, useStores } from '../state/stores.js';
 import { showToast } from '../state/toasts.js';
@@ -284,13 +284,13 @@ const RESULTS_MAX = 200;
  */
 function useTargets(typed: string, onShortcuts: () => void): readonly Target[] {
   const text = typed.trim().toLowerCase();
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const indices = useList('indices');
+  const strategies = useList('strategies');
   const stores = useStores();
-  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
-  const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
-  const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const templates = useList('templates');
+  const watchlists = useList('watchlists');
+  const plugins = useList('plug-ins');
+  const models = useList('risk models');
   const results = useResource('palette results', (signal) =>
     service.value.call('listJobs', {
       query: { kind: ['sweep', 'optimise', 'render'], status: ['succeeded'], limit: RESULTS_MAX },

@@ -3,11 +3,11 @@ import { useContext } from 'preact/hooks';
 import type { OverviewView, ReferenceEntry } from '#clients/typescript/divisor.js';
 import { createPlainSentence } from '../words/methodology.js';
 import type { Json, JsonObject } from '../words/paths.js';
-import { service, useResource } from './service.js';
+import { service, useList, useResource } from './service.js';
 
 /** Returns the calendars, sorted by code. Returns none until they are loaded. */
 export function useCalendars() {
-  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
+  const calendars = useList('calendars', {
     follows: false,
   });
   return calendars.data?.calendars ?? [];

@@ -2,7 +2,7 @@ import type { RiskModelCollection } from '#clients/typescript/divisor.js';
 import { useContext } from 'preact/hooks';
 import { health } from './live.js';
 import { NamesStore } from './market.js';
-import { service, useResource } from './service.js';
+import { useList } from './service.js';
 
 /** Stored risk model with its data store. */
 export interface StoredModel {
@@ -16,8 +16,8 @@ export interface StoredModel {
 
 /** Reads the stored risk models. The list is empty until the models and the indices are known. */
 export function useStoredModels(): readonly StoredModel[] {
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }), { isLater: true });
+  const models = useList('risk models');
+  const indices = useList('indices', { isLater: true });
   if (models.data === undefined || indices.data === undefined) return [];
   const storeById = new Map(indices.data.indices.map(({ id, store_id: store }) => [id, store]));
   return models.data.risk_models.map((model) => ({

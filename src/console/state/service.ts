@@ -162,6 +162,12 @@ export interface Resource<T> {
   reload(): void;
 }
 
+/** Returns a resource with a part of the response, or with what follows from it. */
+export const mapResource = <T, U>(resource: Resource<T>, map: (data: T) => U): Resource<U> => ({
+  ...resource,
+  data: resource.data === undefined ? undefined : map(resource.data),
+});
+
 export interface ResourceOptions {
   /** True if the request is repeated after changes. Default: true. */
   readonly follows?: boolean;
@@ -318,6 +324,32 @@ export function useResource<T>(
     reload: () => void turn.value++,
   };
 }
+
+/** Operations that list all documents or types of a kind, by the key of their request. */
+const LISTS = {
+  backtests: 'listBacktests',
+  calendars: 'listCalendars',
+  'constraint sets': 'listConstraintSets',
+  'constraint types': 'listConstraintTypes',
+  'events coming': 'listEvents',
+  governance: 'getGovernance',
+  indices: 'listIndices',
+  'objective types': 'listObjectiveTypes',
+  'overlay types': 'listOverlayTypes',
+  'plug-ins': 'listPlugins',
+  'risk models': 'listRiskModels',
+  'rule types': 'listRuleTypes',
+  schedules: 'listSchedules',
+  series: 'listSeries',
+  strategies: 'listStrategies',
+  summaries: 'listSummaries',
+  templates: 'listTemplates',
+  watchlists: 'listWatchlists',
+} as const;
+
+/** Reads a whole list. Parts of a page with the same list share one request. */
+export const useList = <K extends keyof typeof LISTS>(name: K, options?: ResourceOptions) =>
+  useResource(name, (signal) => service.value.call(LISTS[name], { signal }), options);
 
 /** Adds to the message of a failed read request that it will be repeated automatically. */
 const toRetriedTrouble = (trouble: Trouble): Trouble =>

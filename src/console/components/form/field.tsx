@@ -4,7 +4,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { DatapointEvaluation, DatapointRequest, Finding, FunctionSpec } from '#clients/typescript/divisor.js';
 import { useOneAtATime } from '../../state/latest-request.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList } from '../../state/service.js';
 import { formatMessageAt, isMissing, listNearest, toStoreCase } from '../../words/findings.js';
 import {
   completeFormula,
@@ -406,7 +406,7 @@ function MultipleChoice({ spec, value, onChange }: ControlProps) {
 
 /** Renders a text input with suggestions from the series of the served store. */
 function SeriesInput(props: TextInputProps) {
-  const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
+  const series = useList('series');
   const suggestions = (series.data?.series ?? []).map(({ identifier }) => identifier);
   return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }

@@ -2,7 +2,7 @@ import '../bars.css';
 import '../funnel.css';
 import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { service, useResource } from '../../state/service.js';
+import { useList } from '../../state/service.js';
 import { formatFactor, lowerFirst } from '../../words/labels.js';
 import { formatCount, getSignClass } from '../../words/numbers.js';
 import { Badge } from '../feedback.js';
@@ -144,7 +144,7 @@ const SHOWN_MAX = 200;
  */
 export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
   const openStep = getParameter('step');
-  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+  const types = useList('rule types', {
     follows: false,
   });
   const findSpec = (type: string) => types.data?.selection.find((own) => own.type === type);

@@ -63,7 +63,7 @@ function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   );
 }
 
-interface PageProps {
+export interface PageProps {
   /** Heading of the page, and title of the browser tab. */
   readonly title: string;
   /** Parent pages, linked before the title. */

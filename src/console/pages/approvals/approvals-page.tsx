@@ -15,15 +15,15 @@ import { CommentInput, DecideMany, findComment } from '../../components/controls
 import { Answered, Badge, Banner, EmptyState } from '../../components/feedback.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Entries, type Fact, Facts, JsonDocument, Metrics } from '../../components/layout/facts.js';
-import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { GuideLink, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
+import { createRegisterPage, type Register, RegisterTable } from '../../components/register.js';
 import type { Column } from '../../components/table/columns.js';
-import { Table } from '../../components/table/table.js';
 import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/market.js';
-import { may, notifyChange, principal, service, useResource } from '../../state/service.js';
+import { mapResource, may, notifyChange, principal, service, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatActionValue, formatType } from '../../words/actions.js';
 import {
@@ -373,30 +373,8 @@ const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain
 /** Maximum number of approvals that are loaded and counted. */
 const LISTED_MAX = 500;
 
-/** Page of changes that wait for approval. Each request opens to its figures and the decision. */
-export function ApprovalsPage() {
-  const openApproval = getParameter('approval');
-  const approvalList = useResource('approvals', (signal) =>
-    service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }),
-  );
-  return (
-    <Page title="Approvals" subtitle={<GuideLink page="approvals">How approvals work</GuideLink>}>
-      <Answered resource={approvalList} what="the approvals">
-        {({ approvals, rules }) => (
-          <>
-            {approvals.length > 0 && <Counts approvals={approvals} />}
-            <ApprovalList approvals={approvals} open={openApproval} hasRules={rules.length > 0} />
-            {openApproval === null && <FirstPending approvals={approvals} />}
-            <Rules rules={rules} />
-          </>
-        )}
-      </Answered>
-      {openApproval !== null && (
-        <ApprovalPanel key={openApproval} id={Number(openApproval)} onClose={() => setParameters({ approval: null })} />
-      )}
-    </Page>
-  );
-}
+const useApprovals = () =>
+  useResource('approvals', (signal) => service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }));
 
 /** Renders what would be changed by the pending request that expires first. */
 function FirstPending({ approvals }: { readonly approvals: readonly Approval[] }) {
@@ -449,20 +427,16 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
   );
 }
 
-interface ApprovalListProps {
-  readonly approvals: readonly Approval[];
-  readonly open: string | null;
-  /** True if any change needs approval. */
-  readonly hasRules: boolean;
-}
-
 /** Formats a state with the number of its requests, for example `pending 2`. */
 function formatStateText(state: string, approvals: readonly Approval[]): string {
   const count = approvals.filter((approval) => approval.state === state).length;
   return count === 0 ? state : `${state} ${formatCount(count)}`;
 }
 
-function ApprovalList({ approvals, open, hasRules }: ApprovalListProps) {
+/** Renders the approvals of the chosen state, which can be decided together. */
+function ApprovalList({ approvals }: { readonly approvals: readonly Approval[] }) {
+  const open = getParameter('approval');
+  const hasRules = (useApprovals().data?.rules.length ?? 0) > 0;
   const requestedState = getParameter('state');
   // If a request is decided while it is open, the list does not change.
   const chosenState = useMemo(() => requestedState ?? chooseState(approvals, open), [requestedState, open]);
@@ -486,20 +460,12 @@ function ApprovalList({ approvals, open, hasRules }: ApprovalListProps) {
             : 'On this service, one person can make every change. The operator sets the changes that need a second person.'}
         </EmptyState>
       ) : (
-        <Table
-          label="approvals"
-          name="approvals"
-          columns={rows.some((row) => selectLastLevels(row).level !== null) ? COLUMNS : WITHOUT_LEVELS}
+        <RegisterTable
+          register={approvalRegister}
           rows={rows}
-          getKey={({ approval_id: id }) => String(id)}
-          searchIn={({ subject, summary, requested_by: by, schedule_day: day }) =>
-            `${subject} ${summary} ${by} ${day?.schedule_id ?? ''} ${day?.date ?? ''}`
-          }
+          columns={rows.some((row) => selectLastLevels(row).level !== null) ? COLUMNS : WITHOUT_LEVELS}
           // The oldest pending request expires first.
           sort={{ column: 'id', direction: chosenState === 'pending' ? 'asc' : 'desc' }}
-          onOpen={({ approval_id: id }) => setParameters({ approval: String(id) })}
-          openKey={open}
-          height={620}
           {...(may('publish') && decidable.length > 0 ? { selection: { keys, onChange: setSelected } } : {})}
         />
       )}
@@ -526,7 +492,8 @@ const DECISIONS = [
 type Rule = ApprovalCollection['rules'][number];
 
 /** Renders the kinds of changes that need approval, and the kinds that do not. */
-function Rules({ rules }: { readonly rules: readonly Rule[] }) {
+function Rules() {
+  const rules: readonly Rule[] = useApprovals().data?.rules ?? [];
   return (
     <Section title="Rules" aside="set by the operator">
       <div class="approval-rules">
@@ -631,3 +598,28 @@ const COLUMNS: readonly Column<Approval>[] = [
 
 /** Columns without the level. For lists that contain no publication. */
 const WITHOUT_LEVELS = COLUMNS.filter(({ id }) => id !== 'level' && id !== 'move');
+
+/** Changes that need approval. Each request opens to its figures and the decision. */
+const approvalRegister: Register<Approval> = {
+  title: 'Approvals',
+  name: 'approvals',
+  label: 'approvals',
+  subtitle: () => <GuideLink page="approvals">How approvals work</GuideLink>,
+  useRows: () => mapResource(useApprovals(), ({ approvals }) => approvals),
+  columns: COLUMNS,
+  parameter: 'approval',
+  getKey: ({ approval_id: id }) => String(id),
+  searchIn: ({ subject, summary, requested_by: by, schedule_day: day }) =>
+    `${subject} ${summary} ${by} ${day?.schedule_id ?? ''} ${day?.date ?? ''}`,
+  renderAbove: (approvals) => approvals.length > 0 && <Counts approvals={approvals} />,
+  renderTable: (approvals) => <ApprovalList approvals={approvals} />,
+  renderBelow: (approvals) => (
+    <>
+      {getParameter('approval') === null && <FirstPending approvals={approvals} />}
+      <Rules />
+    </>
+  ),
+  renderPanel: (key, onClose) => <ApprovalPanel key={key} id={Number(key)} onClose={onClose} />,
+};
+
+export const ApprovalsPage = createRegisterPage(approvalRegister);

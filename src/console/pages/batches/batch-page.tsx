@@ -12,7 +12,7 @@ import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob } from '../../state/live.js';
 import { getParameter, type PageProps, setParameters } from '../../state/location.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
@@ -444,7 +444,7 @@ export function BatchPage({ params }: PageProps) {
     service.value.call('getJob', { params: { job_id: `batch:${id}` }, signal }),
   );
   const parent = (job.data?.request as { readonly parent: string } | undefined)?.parent; // every batch request has a parent
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const currency = indices.data?.indices.find((index) => index.id === parent)?.currency ?? null;
   const view = job.data?.status === 'succeeded' ? (job.data.result as BatchView) : null; // the kind of the job determines the type of its result
   return (

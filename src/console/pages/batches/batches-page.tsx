@@ -4,18 +4,18 @@ import { useRef, useState } from 'preact/hooks';
 import type { BatchView, Finding, IndexCollection, JobStatus } from '#clients/typescript/divisor.js';
 import { Download } from '../../components/controls/action-button.js';
 import { Button } from '../../components/controls/button.js';
-import { Answered, Badge, type BadgeKind, Banner, EmptyState, Problem, Progress } from '../../components/feedback.js';
+import { Answered, Badge, type BadgeKind, Banner, Problem, Progress } from '../../components/feedback.js';
 import { resolve, type Schema, SchemaForm, type Schemas } from '../../components/form/schema-form.js';
-import { isOver, JobAct } from '../../components/jobs.js';
+import { isOver, isQuiet, JobAct } from '../../components/jobs.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
-import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { GuideLink, Section } from '../../components/layout/page.js';
+import { createRegisterPage, type Register } from '../../components/register.js';
 import type { Column } from '../../components/table/columns.js';
-import { Table } from '../../components/table/table.js';
 import { start } from '../../state/actions.js';
 import { getJob, liveJobs } from '../../state/live.js';
 import { getParameter, navigate, useAddressedObject } from '../../state/location.js';
 import { selectModels, type StoredModel, useStoredModels } from '../../state/risk-models.js';
-import { may, service, type Trouble, useResource } from '../../state/service.js';
+import { mapResource, may, service, type Trouble, useList, useResource, type Resource } from '../../state/service.js';
 import { computeSecondsBetween, createMomentFigure, formatDuration, formatMoment } from '../../words/dates.js';
 import { formatJobAddress, formatJobId, STATUS_KINDS } from '../../words/jobs.js';
 import {
@@ -170,8 +170,8 @@ const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 
 
 /** Renders the form of a new batch: a file of accounts, the terms, and defaults for the accounts. */
 function NewBatch() {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const indices = useList('indices');
+  const models = useList('risk models');
   const storedModels = useStoredModels();
   return (
     <Answered resource={indices} what="the indices">
@@ -477,8 +477,8 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
 /** Maximum number of listed batches, newest first. */
 const LISTED_MAX = 100;
 
-/** Page of batches: accounts with tax lots that follow an index. */
-export function BatchesPage() {
+/** Reads all batches, each with its result if it has succeeded. */
+function useBatches(): Resource<readonly BatchRow[]> {
   const batches = useResource('jobs batch', async (signal) => {
     const [{ jobs }, { batches: results }] = await Promise.all([
       service.value.call('listJobs', { query: { kind: ['batch'], limit: LISTED_MAX }, signal }),
@@ -486,24 +486,14 @@ export function BatchesPage() {
     ]);
     return { jobs, results };
   });
-  return (
-    <Page title="Personal indices" subtitle="Trades of many accounts with tax lots, as one job">
-      <p>
-        A batch finds the trades that bring each account close to its index and save the most tax, given its lots, gains
-        and limits. <GuideLink page="personal">How a batch chooses lots</GuideLink>
-      </p>
-      <Answered resource={batches} what="the batches">
-        {({ jobs: listed, results }) => {
-          const all = addLiveJobs(listed);
-          return (
-            <>
-              {may('run') && <FoldedForm isOpen={all.length === 0} />}
-              {all.length === 0 ? <NoBatch /> : <Batches jobs={all} results={results} />}
-            </>
-          );
-        }}
-      </Answered>
-    </Page>
+  const indices = useList('indices');
+  return mapResource(batches, ({ jobs, results }) =>
+    addLiveJobs(jobs).map((listed): BatchRow => {
+      const job = getJob(listed.job_id) ?? listed;
+      const view = results.find(({ batch_id: id }) => id === formatJobId(job));
+      const index = indices.data?.indices.find(({ id }) => id === getRequest(job).parent);
+      return { job, view: job.status === 'succeeded' ? view : undefined, currency: index?.currency ?? null };
+    }),
   );
 }
 
@@ -525,15 +515,6 @@ function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
       </summary>
       {isOpen && <NewBatch />}
     </details>
-  );
-}
-
-function NoBatch() {
-  return (
-    <EmptyState title="No batch yet">
-      Choose an accounts file, or submit it with <code>divisor batch accounts.csv --terms terms.json</code>. Each batch
-      is listed here with its figures, its conflicts and its trades by lot.
-    </EmptyState>
   );
 }
 
@@ -655,43 +636,6 @@ const COLUMNS: readonly Column<BatchRow>[] = [
   },
 ];
 
-interface BatchesProps {
-  readonly jobs: readonly JobStatus[];
-  readonly results: readonly BatchView[];
-}
-
-function Batches({ jobs, results }: BatchesProps) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const rows = jobs.map((listed): BatchRow => {
-    const job = getJob(listed.job_id) ?? listed;
-    const view = results.find(({ batch_id: id }) => id === formatJobId(job));
-    const index = indices.data?.indices.find(({ id }) => id === getRequest(job).parent);
-    return { job, view: job.status === 'succeeded' ? view : undefined, currency: index?.currency ?? null };
-  });
-  const latest = rows.find(({ view }) => view !== undefined);
-  return (
-    <>
-      <Sums rows={rows} />
-      <Section title="Batches">
-        <Table
-          label="batches"
-          name="batches"
-          columns={rows.every(({ job }) => isQuiet(job)) ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
-          rows={rows}
-          getKey={({ job }) => job.job_id}
-          formatAddress={({ job }) => formatJobAddress(job)}
-          sort={{ column: 'created', direction: 'desc' }}
-          height={480}
-        />
-      </Section>
-      {latest !== undefined && <Latest row={latest} />}
-    </>
-  );
-}
-
-/** Returns true for jobs that need no attention: they ended without a failure. */
-const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || status === 'cancelled';
-
 function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
   const views = rows.flatMap(({ view }) => view ?? []);
   const accounts = views.reduce((sum, view) => sum + view.accounts, 0);
@@ -744,8 +688,9 @@ function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {
 }
 
 /** Renders the result of the newest batch. */
-function Latest({ row: { job, view } }: { readonly row: BatchRow }) {
-  if (view === undefined) return null;
+function Latest({ row }: { readonly row: BatchRow | undefined }) {
+  if (row?.view === undefined) return null;
+  const { job, view } = row;
   return (
     <Section
       title={`Latest result: ${view.batch_id}`}
@@ -764,3 +709,42 @@ function Latest({ row: { job, view } }: { readonly row: BatchRow }) {
     </Section>
   );
 }
+
+/** Page of batches: accounts with tax lots that follow an index. */
+const batchRegister: Register<BatchRow> = {
+  title: 'Personal indices',
+  name: 'batches',
+  label: 'batches',
+  subtitle: () => 'Trades of many accounts with tax lots, as one job',
+  useRows: useBatches,
+  columns: COLUMNS,
+  listColumns: (rows) => (rows.every(({ job }) => isQuiet(job)) ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS),
+  sort: { column: 'created', direction: 'desc' },
+  height: 480,
+  empty: {
+    title: 'No batch yet',
+    text: (
+      <>
+        Choose an accounts file, or submit it with <code>divisor batch accounts.csv --terms terms.json</code>. Each
+        batch is listed here with its figures, its conflicts and its trades by lot.
+      </>
+    ),
+  },
+  getKey: ({ job }) => job.job_id,
+  formatAddress: ({ job }) => formatJobAddress(job),
+  renderHead: () => (
+    <p>
+      A batch finds the trades that bring each account close to its index and save the most tax, given its lots, gains
+      and limits. <GuideLink page="personal">How a batch chooses lots</GuideLink>
+    </p>
+  ),
+  renderAbove: (rows) => (
+    <>
+      {may('run') && <FoldedForm isOpen={rows.length === 0} />}
+      {rows.length > 0 && <Sums rows={rows} />}
+    </>
+  ),
+  renderBelow: (rows) => <Latest row={rows.find(({ view }) => view !== undefined)} />,
+};
+
+export const BatchesPage = createRegisterPage(batchRegister);

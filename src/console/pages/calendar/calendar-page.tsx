@@ -13,7 +13,7 @@ import { Table } from '../../components/table/table.js';
 import { attempt } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useExchanges } from '../../state/market.js';
-import { hasKey, service, useResource } from '../../state/service.js';
+import { hasKey, service, useList, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses.js';
 import { formatDaysTo, formatToday, subtractMonths } from '../../words/dates.js';
@@ -366,7 +366,7 @@ interface FiltersProps {
 }
 
 function Filters({ view, kinds, index, from }: FiltersProps) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   return (
     <div class="filter-bar">
       <Choice

@@ -2,7 +2,7 @@ import '../../components/badge.css';
 import './calendar.css';
 import type { EventsView } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/layout/page.js';
-import { service, useResource } from '../../state/service.js';
+import { useList } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday } from '../../words/dates.js';
 import { formatEvent, formatEventKind, getEventColour } from './event-kinds.js';
@@ -23,7 +23,7 @@ const NAMED_MAX = 3;
 
 /** Renders the next events of all indices. */
 export function Coming() {
-  const events = useResource('events coming', (signal) => service.value.call('listEvents', { signal }));
+  const events = useList('events coming');
   const { data } = events;
   if (data === undefined || data.events.length === 0) return null;
   return (

@@ -23,7 +23,7 @@ import { type Column, createNumericColumn, listCells } from '../../components/ta
 import { Table } from '../../components/table/table.js';
 import { useOneAtATime } from '../../state/latest-request.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
-import { service, useResource, worldVersion } from '../../state/service.js';
+import { service, useList, useResource, worldVersion } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { addStale } from '../../words/freshness.js';
 import { addReturn, returnText } from '../../words/labels.js';
@@ -176,7 +176,7 @@ const COMPARED_MAX = 11;
 
 /** Page that compares several runs on their common dates. */
 export function ComparePage() {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   return (
     <Page title="Compare" subtitle="Compares runs after costs on their shared dates">
       <Answered resource={runs} what="the runs">
@@ -233,8 +233,8 @@ interface BenchmarkProps {
 
 /** Renders the index or security that the runs are compared with. */
 function Benchmark({ value, offered }: BenchmarkProps) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
+  const indices = useList('indices');
+  const series = useList('series');
   return (
     <div class="compare-benchmark">
       <Field

@@ -10,7 +10,7 @@ import { getPartName, Page } from '../../components/layout/page.js';
 import { formatAddress } from '../../state/location.js';
 import { describeRunLag } from '../../state/runs.js';
 import { createPin, isArranged, type NewPin, type Pin, pins, PINS_MAX, setPins } from '../../state/saved.js';
-import { service, useResource } from '../../state/service.js';
+import { useList } from '../../state/service.js';
 import { formatCompareAddress, formatIndexAddress } from '../../words/addresses.js';
 import { countValues } from '../../words/numbers.js';
 import {
@@ -357,7 +357,7 @@ const formatSubtitle = (parts: number, isOverview: boolean): string | undefined 
     : `${countValues(parts, 'part')}, kept in this browser`;
 };
 
-const useRuns = () => useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
+const useRuns = () => useList('summaries');
 
 type Runs = readonly RunSummaryRow[];
 

@@ -24,7 +24,7 @@ import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
 import { activateStore, attempt, type OnRefusal, start } from '../../state/actions.js';
 import { addQuery, getParameter, navigate, type PageProps, setParameters } from '../../state/location.js';
-import { may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatApprovalAddress } from '../../words/addresses.js';
 import { formatMoment, isDate } from '../../words/dates.js';
@@ -702,8 +702,8 @@ const NAMED_MAX = 10;
 
 /** Renders the indices that are computed on a store, and the strategies that follow them. They cannot run without it. */
 function AssignedIndices({ store }: { readonly store: string }) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const indices = useList('indices');
+  const strategies = useList('strategies');
   const ids = (indices.data?.indices ?? []).filter(({ store_id: of }) => of === store).map(({ id }) => id);
   const strategyIds = (strategies.data?.strategies ?? [])
     .filter(({ strategy }) => ids.includes(strategy.index_id))

@@ -2,7 +2,7 @@ import type { DataStore } from '#clients/typescript/divisor.js';
 import { Badge, type BadgeKind, Progress } from '../../components/feedback.js';
 import type { Metric } from '../../components/layout/facts.js';
 import { health, liveJobs } from '../../state/live.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatDaysTo } from '../../words/dates.js';
 import { describeDue, describeLag, findLag } from '../../words/freshness.js';
@@ -60,7 +60,7 @@ function StoreAge({ store }: { readonly store: DataStore }) {
 
 /** Returns a function that counts the indices that are computed on a store. Its result is null until they are read. */
 export function useStoreUsers(): (store: DataStore) => number | null {
-  const { data } = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const { data } = useList('indices');
   return ({ store_id: id, active }) =>
     data?.indices.filter(({ store_id: indexStore }) => indexStore === id || (indexStore === null && active)).length ??
     null;

@@ -40,6 +40,7 @@ import {
   notifyChange,
   service,
   type Trouble,
+  useList,
   useResource,
   worldVersion,
 } from '../../state/service.js';
@@ -91,7 +92,7 @@ const UNDERLYING_PATH = ['source_index_id'] as const;
 /** Renders the overlay type, its parameters and the underlying index. */
 function Overlay() {
   const { draft, findings, known, isStored } = useWorkshop();
-  const types = useResource('overlay types', (signal) => service.value.call('listOverlayTypes', { signal }), {
+  const types = useList('overlay types', {
     follows: false,
   });
   const type = draft.at(TYPE_PATH);
@@ -782,8 +783,8 @@ function useStoreNames(draft: Draft, { store, isStored }: StoreNamesInput) {
   const fields = useFields(store ?? null);
   const stores = useStores();
   const exchanges = useExchanges();
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
+  const indices = useList('indices');
+  const watchlists = useList('watchlists');
   useStoreOfDraft(isStored ? null : draft, store === undefined ? undefined : fields.data);
   return {
     datapoints: fields.data?.fields.map(({ name }) => name) ?? [],
@@ -844,7 +845,7 @@ export function DesignerPage({ params }: PageProps) {
     },
     { follows: false },
   );
-  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+  const types = useList('rule types', {
     follows: false,
   });
   return (

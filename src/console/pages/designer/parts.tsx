@@ -15,7 +15,7 @@ import {
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { listRows, RowList } from '../../components/form/row-list.js';
 import { NamesStore, useIndexStore } from '../../state/market.js';
-import { service, useResource } from '../../state/service.js';
+import { useList } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMessageAt } from '../../words/findings.js';
 import { addValue, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -322,7 +322,7 @@ const CONSTRAINTS_PATH = [...DERIVATION_PATH, 'constraints'] as const;
 export function Derivation() {
   const { draft, findings, datapoints, types: definitions } = useWorkshop();
   const store = useIndexStore(draft.document.value) ?? null;
-  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+  const types = useList('constraint types', {
     follows: false,
   });
   const value = draft.at(DERIVATION_PATH);

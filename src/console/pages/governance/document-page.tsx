@@ -8,7 +8,7 @@ import { Section } from '../../components/layout/page.js';
 import { ReadOnly } from '../../components/permission.js';
 import { listVersions } from '../../components/versions/history.js';
 import { getParameter, navigate } from '../../state/location.js';
-import { type Scope, service, useResource } from '../../state/service.js';
+import { type Scope, service, useList, useResource } from '../../state/service.js';
 import { formatGovernanceAddress } from '../../words/addresses.js';
 import { formatMoment, formatToday } from '../../words/dates.js';
 import { countValues, formatCount } from '../../words/numbers.js';
@@ -243,7 +243,7 @@ interface FormProps {
 function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   const { document, findings, set } = edited;
   const { idMember, schema, lists } = family;
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
   const tables = listTables(useSchemas().data);
   const choice = ids.length > 0 && ids.length <= CHOICES_MAX ? { kind: 'choices' as const, choices: ids } : {};

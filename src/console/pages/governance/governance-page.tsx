@@ -12,6 +12,7 @@ import { Button, type IconName, LinkButton } from '../../components/controls/but
 import { Answered, Badge, Banner, EmptyState } from '../../components/feedback.js';
 import { Entries, type Entry, Facts, type LinkCard, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { type Register, RegisterPage } from '../../components/register.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
@@ -19,7 +20,7 @@ import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress, type PageProps } from '../../state/location.js';
 import { usePlainSentences } from '../../state/market.js';
-import { may, type Resource, service, useResource } from '../../state/service.js';
+import { may, type Resource, service, useList, useResource } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { PRICE_BASIS } from '../../words/datapoints.js';
 import { createMomentFigure, formatMoment, formatToday } from '../../words/dates.js';
@@ -38,7 +39,6 @@ import {
   listOverdue,
 } from './open-work.js';
 import { countOrNone, isPublished, PublishedThrough, useGovernance } from './published-logs.js';
-import { type Register, RegisterPage } from './register.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
 
 /** Maximum number of errors in a statement; the register contains all of them. */
@@ -547,7 +547,7 @@ export function GovernancePage({ params }: PageProps) {
         </EmptyState>
       </Page>
     );
-  return <RegisterPage key={part} name={part} register={register} />;
+  return <RegisterPage key={part} register={register} />;
 }
 
 const ICONS: Readonly<Record<Part, IconName>> = {
@@ -595,7 +595,7 @@ interface GovernancePageStatement {
 }
 
 function Overview() {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const overview = useGovernance();
   const pending = usePendingApprovals();
   const stateByIndex = new Map(overview.data?.statements.map((state) => [state.index_id, state]));

@@ -5,14 +5,13 @@ import { Section } from '../../components/layout/page.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { formatAddress } from '../../state/location.js';
-import { service, useResource } from '../../state/service.js';
+import { useList } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import { formatQuantity } from '../../words/quantities.js';
 
-export const useGovernance = () =>
-  useResource('governance', (signal) => service.value.call('getGovernance', { signal }));
+export const useGovernance = () => useList('governance');
 
 type Statement = GovernanceOverview['statements'][number];
 
@@ -42,8 +41,8 @@ export function PublishedThrough({ state }: { readonly state: Statement }) {
 /** Renders the published logs. The closes of later runs are compared with them. */
 export function PublishedLogs() {
   const overview = useGovernance();
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
-  const schedules = useResource('schedules', (signal) => service.value.call('listSchedules', { signal }));
+  const runs = useList('backtests');
+  const schedules = useList('schedules');
   const columns = useMemo(
     () =>
       COLUMNS.toSpliced(

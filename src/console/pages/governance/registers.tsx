@@ -13,7 +13,8 @@ import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Answered, Badge } from '../../components/feedback.js';
 import { Bars } from '../../components/layout/bars.js';
 import { Entries, type Entry as FactsEntry, Facts } from '../../components/layout/facts.js';
-import { Section } from '../../components/layout/page.js';
+import { GuideLink, Section } from '../../components/layout/page.js';
+import { collectRows, type Range, type Register } from '../../components/register.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
@@ -39,7 +40,22 @@ import { canVerify, computeHash, createVerifier, type Verifier } from '../index/
 import { Deliveries, formatCheck } from '../schedules/steps.js';
 import { getClientState, isIncomplete, KIND_TEXTS, WORK_KINDS, listMissingKinds, listUncovered } from './open-work.js';
 import { isPublished, PublishedLogs, useGovernance } from './published-logs.js';
-import { collectRows, type Range, type Register } from './register.js';
+
+/** What the registers share. */
+const GOVERNANCE = { above: [{ address: '/console/governance', text: 'Governance' }] };
+
+interface BriefProps {
+  /** Page of the guide about the register. */
+  readonly guide: string;
+  readonly children: string;
+}
+
+/** Renders the contents of a register in a sentence. */
+const Brief = ({ guide, children }: BriefProps) => (
+  <p>
+    {children} <GuideLink page={guide}>More</GuideLink>
+  </p>
+);
 
 type Entry = AuditLog['entries'][number];
 type Seal = AuditLog['seals'][number];
@@ -250,30 +266,37 @@ async function readRequests({ entries }: AuditLog, signal: AbortSignal): Promise
 /** Maximum number of approvals in a response. */
 const REQUESTS_MAX = 500;
 
+async function readAuditEntries(range: Range, signal: AbortSignal): Promise<readonly AuditEntry[]> {
+  const log = await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal });
+  const requests = await readRequests(log, signal);
+  const lastActions = new Map(log.entries.map(({ kind, id, action }) => [`${kind} ${id}`, action])); // oldest first
+  return log.entries.map((entry) => {
+    const key = `${entry.kind} ${entry.id}`;
+    return {
+      ...entry,
+      log,
+      requested: requests.get(key) ?? null,
+      isDeleted: lastActions.get(key) === 'deleted',
+    };
+  });
+}
+
 const auditRegister: Register<AuditEntry> = {
+  ...GOVERNANCE,
   title: 'Audit log',
-  guide: 'governance',
-  brief: 'Each write and each publication, in a signed chain of hashes.',
+  name: 'audit',
+  subtitle: () => <Brief guide="governance">Each write and each publication, in a signed chain of hashes.</Brief>,
   label: 'audit log',
-  empty: ['No entry in this range', 'Choose other dates.'],
+  empty: { title: 'No entry in this range', text: 'Choose other dates.' },
   sort: { column: 'seq', direction: 'desc' },
   hasRange: true,
   scope: 'audit',
-  async read(range, signal) {
-    const log = await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal });
-    const requests = await readRequests(log, signal);
-    const lastActions = new Map(log.entries.map(({ kind, id, action }) => [`${kind} ${id}`, action])); // oldest first
-    return log.entries.map((entry) => {
-      const key = `${entry.kind} ${entry.id}`;
-      return {
-        ...entry,
-        log,
-        requested: requests.get(key) ?? null,
-        isDeleted: lastActions.get(key) === 'deleted',
-      };
-    });
-  },
-  above: ([first]) => first && <AuditChain log={first.log} />,
+  // A log is not reloaded automatically, because the service records every time that it is read.
+  useRows: (range) =>
+    useResource(`register audit ${range.from} ${range.to}`, (signal) => readAuditEntries(range, signal), {
+      follows: false,
+    }),
+  renderAbove: ([first]) => first && <AuditChain log={first.log} />,
   getKey: ({ seq }) => String(seq),
   searchIn: ({ author, action, kind, id, note, requested }) =>
     `${author} ${action} ${kind} ${formatKind(kind)} ${formatId(kind, id)} ${requested ?? ''} ${note ?? ''}`,
@@ -296,7 +319,7 @@ const auditRegister: Register<AuditEntry> = {
       { term: 'Latest entry', ...endFigure },
     ];
   },
-  actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
+  actions: (_, range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
     createNumericColumn({
       id: 'seq',
@@ -500,13 +523,15 @@ const formatEntitled = ({ entitlements }: Pick<Client, 'entitlements'>): string 
   entitlements.length === 0 ? 'nothing' : entitlements.map(({ indices }) => formatIndices(indices)).join(', ');
 
 const clientsRegister: Register<ListedClient> = {
+  ...GOVERNANCE,
   title: 'Clients',
-  guide: 'clients',
-  brief: 'Receivers of files, with their entitlements and targets.',
+  name: 'clients',
+  subtitle: () => <Brief guide="clients">Receivers of files, with their entitlements and targets.</Brief>,
   label: 'clients',
-  empty: ['No client yet', 'Files of a schedule are delivered to clients that are entitled to them.'],
+  empty: { title: 'No client yet', text: 'Files of a schedule are delivered to clients that are entitled to them.' },
   sort: { column: 'id', direction: 'asc' },
-  read: async (_, signal) => (await service.value.call('listClients', { signal })).clients,
+  useRows: () =>
+    useResource('register clients', async (signal) => (await service.value.call('listClients', { signal })).clients),
   getKey: ({ client_id: id }) => id,
   formatAddress: ({ client_id: id }) => formatGovernanceAddress('clients', id),
   searchIn: ({ client_id: id, name, targets }) => `${id} ${name} ${targets.map((target) => target.name).join(' ')}`,
@@ -546,7 +571,7 @@ const clientsRegister: Register<ListedClient> = {
     ];
   },
   listColumns: listClientColumns,
-  below: (rows) => (
+  renderBelow: (rows) => (
     <>
       <Incomplete clients={rows} />
       <SentFiles clients={rows} />
@@ -605,7 +630,7 @@ const clientsRegister: Register<ListedClient> = {
 /** Returns the columns of clients. The targets are left out if no client has one. */
 function listClientColumns(clients: readonly ListedClient[]): readonly Column<ListedClient>[] {
   const hasTargets = clients.some(({ targets }) => targets.length > 0);
-  return clientsRegister.columns.filter(({ id }) => id !== 'targets' || hasTargets);
+  return (clientsRegister.columns ?? []).filter(({ id }) => id !== 'targets' || hasTargets);
 }
 
 /** Renders the clients that cannot receive files, and what each of them lacks. */
@@ -653,13 +678,18 @@ function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }
 }
 
 const proceduresRegister: Register<Procedure> = {
+  ...GOVERNANCE,
   title: 'Procedures',
-  guide: 'governance',
-  brief: 'Documents of the administrator, such as cessation or complaints.',
+  name: 'procedures',
+  subtitle: () => <Brief guide="governance">Documents of the administrator, such as cessation or complaints.</Brief>,
   label: 'procedures',
-  empty: ['No procedure yet', 'The procedures of an index are part of its benchmark statement.'],
+  empty: { title: 'No procedure yet', text: 'The procedures of an index are part of its benchmark statement.' },
   sort: { column: 'id', direction: 'asc' },
-  read: async (_, signal) => (await service.value.call('listProcedures', { signal })).procedures,
+  useRows: () =>
+    useResource(
+      'register procedures',
+      async (signal) => (await service.value.call('listProcedures', { signal })).procedures,
+    ),
   getKey: ({ procedure_id: id }) => id,
   formatAddress: ({ procedure_id: id }) => formatGovernanceAddress('procedures', id),
   searchIn: ({ procedure_id: id, name, kind }) => `${id} ${name} ${kind}`,
@@ -686,7 +716,7 @@ const proceduresRegister: Register<Procedure> = {
       },
     ];
   },
-  below: (rows) => (
+  renderBelow: (rows) => (
     <div class="procedure-parts">
       <ProcedureKinds procedures={rows} />
       <Texts procedures={rows} />
@@ -747,22 +777,25 @@ type PublishedError = PublishedErrors['errors'][number];
 /** Badge kinds by the decision about an error. */
 export const ERROR_KINDS = { restated: 'warning', announced: 'info', left: 'plain' } as const;
 
+async function readErrors(signal: AbortSignal): Promise<readonly PublishedError[]> {
+  const { statements } = await service.value.call('getGovernance', { signal });
+  const wrong = statements.filter(({ errors: entries }) => entries > 0);
+  return collectRows(wrong, async ({ index_id: id }) => {
+    const params = { index_id: id };
+    return (await service.value.call('listPublishedErrors', { params, query: { limit: 1000 }, signal })).errors;
+  });
+}
+
 const errorsRegister: Register<PublishedError> = {
+  ...GOVERNANCE,
   title: 'Register of errors',
-  guide: 'governance',
-  brief: 'Restatements, and differences that were announced or left.',
+  name: 'errors',
+  subtitle: () => <Brief guide="governance">Restatements, and differences that were announced or left.</Brief>,
   noun: 'Error',
   label: 'errors in published closes',
-  empty: ['No error', 'No published close differs from a later run.'],
+  empty: { title: 'No error', text: 'No published close differs from a later run.' },
   sort: { column: 'at', direction: 'desc' },
-  async read(_, signal) {
-    const { statements } = await service.value.call('getGovernance', { signal });
-    const wrong = statements.filter(({ errors: entries }) => entries > 0);
-    return collectRows(wrong, async ({ index_id: id }) => {
-      const params = { index_id: id };
-      return (await service.value.call('listPublishedErrors', { params, query: { limit: 1000 }, signal })).errors;
-    });
-  },
+  useRows: () => useResource('register errors', readErrors),
   getKey: ({ index_id: index, seq }) => `${index} ${seq}`,
   formatName: ({ index_id: index, seq }) => `${formatCount(seq)} of ${index}`,
   searchIn: ({ index_id: index, decision, reason }) => `${index} ${decision} ${reason}`,
@@ -792,7 +825,7 @@ const errorsRegister: Register<PublishedError> = {
     ];
   },
   isNewestShown: true,
-  below: () => <PublishedLogs />,
+  renderBelow: () => <PublishedLogs />,
   columns: [
     ...DECISION_COLUMNS,
     { id: 'index', title: 'Index', width: 136, ideal: 144, grow: 1, value: (row) => row.index_id },
@@ -885,21 +918,27 @@ export const DECISION_WORDS: Readonly<Record<Judgement['action'], string>> = {
   waive: 'accepted findings',
 };
 
+async function readJudgements(signal: AbortSignal): Promise<readonly Judgement[]> {
+  const { schedules } = await service.value.call('listSchedules', { signal });
+  return collectRows(schedules, async ({ schedule_id: id }) => {
+    const params = { schedule_id: id };
+    return (await service.value.call('listJudgements', { params, query: { limit: 1000 }, signal })).judgements;
+  });
+}
+
 const judgementsRegister: Register<Judgement> = {
+  ...GOVERNANCE,
   title: 'Expert judgements',
-  guide: 'governance',
-  brief: 'Decisions of people about days of schedules, with their reasons.',
+  name: 'judgements',
+  subtitle: () => <Brief guide="governance">Decisions of people about days of schedules, with their reasons.</Brief>,
   noun: 'Judgement',
   label: 'judgements',
-  empty: ['No judgement yet', 'Accepted findings and skipped days are recorded here, with their reasons.'],
-  sort: { column: 'at', direction: 'desc' },
-  async read(_, signal) {
-    const { schedules } = await service.value.call('listSchedules', { signal });
-    return collectRows(schedules, async ({ schedule_id: id }) => {
-      const params = { schedule_id: id };
-      return (await service.value.call('listJudgements', { params, query: { limit: 1000 }, signal })).judgements;
-    });
+  empty: {
+    title: 'No judgement yet',
+    text: 'Accepted findings and skipped days are recorded here, with their reasons.',
   },
+  sort: { column: 'at', direction: 'desc' },
+  useRows: () => useResource('register judgements', readJudgements),
   getKey: ({ schedule_id: schedule, seq }) => `${schedule} ${seq}`,
   formatName: ({ schedule_id: schedule, seq }) => `${formatCount(seq)} of the schedule ${schedule}`,
   searchIn: ({ schedule_id: schedule, date, author, check, index_id: index, identifier, reason }) =>
@@ -932,7 +971,7 @@ const judgementsRegister: Register<Judgement> = {
       { term: 'Approved by others', value: formatCount(rows.filter(({ approval_id: id }) => id !== null).length) },
     ];
   },
-  below: (rows) => <BySchedule rows={rows} />,
+  renderBelow: (rows) => <BySchedule rows={rows} />,
   columns: [
     ...DECISION_COLUMNS,
     { id: 'author', title: 'Author', width: 76, priority: 6, value: ({ author }) => author },
@@ -986,7 +1025,7 @@ const judgementsRegister: Register<Judgement> = {
 function listJudgementColumns(rows: readonly Judgement[]): readonly Column<Judgement>[] {
   const hasRange = rows.some(({ action }) => action === 'backfill');
   const hasLongReason = rows.some(({ reason }) => (reason ?? '').length > ONE_LINE_REASON);
-  return judgementsRegister.columns
+  return (judgementsRegister.columns ?? [])
     .filter(({ id, value }) => !OPTIONAL_COLUMNS.includes(id) || rows.some((row) => (value(row) ?? '') !== ''))
     .map((column) => {
       if (column.id === 'reason') return { ...column, lines: hasLongReason ? 2 : 1 };

@@ -11,7 +11,7 @@ import { type Column, createNumericColumn } from '../../components/table/columns
 import { Table } from '../../components/table/table.js';
 import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
-import { createTrouble, principal, service, useResource } from '../../state/service.js';
+import { createTrouble, principal, service, useList, useResource } from '../../state/service.js';
 import { createStoredList } from '../../state/stored-list.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
@@ -209,7 +209,7 @@ const { items: outcomes, set: storeOutcomes } = createStoredList<Outcome>('divis
 
 /** Renders the results of recomputing the identities of all stored runs. */
 function RunChecks() {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   return (
     <Answered resource={runs} what="the runs">
       {({ backtests }) => backtests.length > 0 && <Checks runs={backtests} />}

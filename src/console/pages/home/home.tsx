@@ -42,7 +42,7 @@ import {
 import { health, isOtherStore, liveJobs } from '../../state/live.js';
 import { navigate } from '../../state/location.js';
 import { describeRunLag, getBacktestRequest, isLater, STORE_BEHIND, useFailedRuns } from '../../state/runs.js';
-import { may, notifyChange, service, useResource } from '../../state/service.js';
+import { may, notifyChange, service, useList, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { startTour } from '../../state/tour.js';
 import { formatCompareAddress, formatIndexAddress, storeAddress } from '../../words/addresses.js';
@@ -238,7 +238,7 @@ interface IndexTableProps {
 }
 
 function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
-  const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
+  const runs = useList('summaries');
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
   const failures = useFailedRuns();
   const stores = useStores();
@@ -575,8 +575,8 @@ interface HomeRow {
 
 /** Renders the strategies: portfolios that follow an index under their own terms. Renders nothing if there are none. */
 function Strategies() {
-  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
-  const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
+  const strategies = useList('strategies');
+  const runs = useList('summaries');
   const failures = useFailedRuns();
   const asking = useAsking();
   const all = strategies.data?.strategies ?? [];
@@ -797,7 +797,7 @@ const BeingRead = () => (
 /** Overview page: the served store, running jobs, and all indices with their states. */
 export function Home() {
   const stores = useStores();
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const hasIndices = (indices.data?.indices.length ?? 0) > 0;
   return (
     <Page

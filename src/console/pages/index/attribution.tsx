@@ -20,7 +20,7 @@ import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun, useNames } from '../../state/market.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { addReturn, formatFactor, formatLabel, returnText } from '../../words/labels.js';
 import {
   countValues,
@@ -270,7 +270,7 @@ interface AttributionProps {
 
 /** Returns the index against which the attribution is computed: the index in the address, or the benchmark of the run. */
 function useReference(id: string) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const otherIndices = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),

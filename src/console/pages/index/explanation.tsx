@@ -3,7 +3,7 @@ import { Answered, Badge } from '../../components/feedback.js';
 import { Facts } from '../../components/layout/facts.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { useNames } from '../../state/market.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { formatDatapoint, writeDatapointNames } from '../../words/datapoints.js';
 import { formatDecisionBasis } from '../../words/methodology.js';
 import { formatChoice } from '../../words/labels.js';
@@ -65,7 +65,7 @@ function Chain({ explained, uncappedInEffect }: ChainProps) {
   const formatNameAddress = useNameAddress();
   const facts = useNames([identifier], explained.as_of).get(identifier);
   const description = [facts?.name, facts?.sector].filter(Boolean).join(' · ');
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
   return (
     <>

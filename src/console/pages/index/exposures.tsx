@@ -8,7 +8,7 @@ import { Answered } from '../../components/feedback.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { chooseRange } from '../../components/controls/range.js';
 import { useFieldsOfRun } from '../../state/market.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { readShownRun } from '../../state/runs.js';
 import { formatPercent } from '../../words/numbers.js';
 
@@ -40,7 +40,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
     (signal) => service.value.call('getExposures', { params: { index_id: id }, query: request, signal }),
     { keeps: true },
   );
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const findText = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
   return (
     <>

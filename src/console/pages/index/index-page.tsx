@@ -27,7 +27,7 @@ import {
   readOverview,
   readShownRun,
 } from '../../state/runs.js';
-import { may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress, formatStrategyAddress, storeAddress } from '../../words/addresses.js';
@@ -293,8 +293,8 @@ const STORED_MAX = 8;
 
 /** Renders links to stored indices and strategies whose ids are similar to an unknown id; if none is, to the first. */
 function SimilarIds({ id }: { readonly id: string }) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const indices = useList('indices');
+  const strategies = useList('strategies');
   const ids = [
     ...(indices.data?.indices ?? []).map((index) => index.id),
     ...(strategies.data?.strategies ?? []).map(({ strategy }) => strategy.id),
@@ -324,7 +324,7 @@ function DeletedIndexPage({ id }: { readonly id: string }) {
 function StrategyContent({ stored }: { readonly stored: StoredStrategy }) {
   const { strategy, problems } = stored;
   const { id, name, index_id: followed, description } = strategy;
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const isKnown = indices.data !== undefined || indices.trouble !== null;
   const store = isKnown ? (indices.data?.indices.find((index) => index.id === followed)?.store_id ?? null) : undefined;
   const tab = findOpenTab(RUN_TABS);

@@ -10,7 +10,7 @@ import { chooseRange, findChosenRange } from '../../components/controls/range.js
 import { Section } from '../../components/layout/page.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
-import { createTrouble, service, useResource } from '../../state/service.js';
+import { createTrouble, service, useList, useResource } from '../../state/service.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { addReturn } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
@@ -71,7 +71,7 @@ function removeOther(others: readonly string[], removed: string): void {
 
 /** Renders a selector that adds another index with a run. */
 function OtherIndices({ id, others }: { readonly id: string; readonly others: readonly string[] }) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }), {
+  const runs = useList('backtests', {
     isLater: true,
   });
   const free = (runs.data?.backtests ?? []).filter(({ index_id: one }) => one !== id && !others.includes(one));

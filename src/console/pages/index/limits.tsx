@@ -15,7 +15,7 @@ import { Table } from '../../components/table/table.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun } from '../../state/market.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { countValues, formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { formatInUnit } from '../../words/quantities.js';
@@ -171,7 +171,7 @@ const formatRule = (rule: string): string => rule.replace('_', ' ').replaceAll('
 /** Renders how a regulatory concentration rule or a constraint set is met on every session. */
 export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
-  const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const sets = useList('constraint sets');
   const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];
   const requestedRule = getParameter('rule');
   const range = findChosenRange();

@@ -13,7 +13,7 @@ import { usePhone } from '../../components/layout/viewport.js';
 import { formatDefinitionKey, readDefinition, useFailedRuns } from '../../state/runs.js';
 import { liveJobs } from '../../state/live.js';
 import { NamesStore, useNames } from '../../state/market.js';
-import { may, type Resource, service, useResource } from '../../state/service.js';
+import { may, type Resource, service, useList, useResource } from '../../state/service.js';
 import { formatRunSubject } from '../../state/actions.js';
 import { findStore, isUnregistered, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
@@ -80,7 +80,7 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
 /** Renders the terms of a strategy in words, and the figures of the index that it follows. */
 function FollowedPreview({ id, tracked }: NeverRunProps) {
   const definition = useResource(formatDefinitionKey(id), (signal) => readDefinition(id, signal));
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const strategy = definition.data?.strategy?.strategy;
   if (strategy === undefined) return null;
   const document = strategy as unknown as JsonObject; // a document is plain JSON

@@ -9,7 +9,7 @@ import { Section } from '../../components/layout/page.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
@@ -179,7 +179,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
   const list = useResource(`rebalances ${formatRunKey(id)}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
   );
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   return (

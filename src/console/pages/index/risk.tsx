@@ -22,7 +22,7 @@ import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/market.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { createTrouble, service, useResource } from '../../state/service.js';
+import { createTrouble, service, useList, useResource } from '../../state/service.js';
 import { formatFactor, returnText } from '../../words/labels.js';
 import { formatEstimation } from '../../words/methodology.js';
 import { formatChange, formatCount, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
@@ -362,7 +362,7 @@ interface Reference {
 }
 
 function useReference(id: string): Reference {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
     service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
   );

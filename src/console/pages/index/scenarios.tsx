@@ -25,7 +25,7 @@ import { useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { isCash, NamesStore, useNames } from '../../state/market.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { createTrouble, service, useResource } from '../../state/service.js';
+import { createTrouble, service, useList, useResource } from '../../state/service.js';
 import { createStoredList } from '../../state/stored-list.js';
 import { findStore, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
@@ -368,7 +368,7 @@ interface Row {
 
 /** Renders the returns of several indices under the same scenarios. Each scenario is a row, and each index a column. */
 function ScenarioMatrix({ id, own, asked }: ScenarioMatrixProps) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   const freeIds = (runs.data?.backtests ?? []).map(({ index_id: one }) => one).filter((one) => one !== id);
   const otherIds = (getParameter('beside') ?? freeIds.slice(0, OTHERS_USUAL).join())
     .split(',')

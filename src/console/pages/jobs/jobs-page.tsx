@@ -1,5 +1,4 @@
 import './jobs.css';
-import { useState } from 'preact/hooks';
 import type { BacktestRunResult, Finding, JobStatus, PreviewStep, SweepView } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/controls/action-button.js';
 import { Button, LinkButton } from '../../components/controls/button.js';
@@ -10,12 +9,13 @@ import { JobAct, JobState, JobTable } from '../../components/jobs.js';
 import { Funnel } from '../../components/layout/bars.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { type Fact, Facts, JsonDocument, Metrics } from '../../components/layout/facts.js';
-import { Page, Section } from '../../components/layout/page.js';
+import { Section } from '../../components/layout/page.js';
+import { createRegisterPage } from '../../components/register.js';
 import { retryJob } from '../../state/actions.js';
 import { copyText } from '../../state/files.js';
 import { getJob, getLog, liveJobs } from '../../state/live.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { mapResource, may, service, useResource, type Resource } from '../../state/service.js';
 import { computeSecondsBetween, formatClock, formatDuration, formatMoment } from '../../words/dates.js';
 import {
   formatJobAddress,
@@ -407,12 +407,18 @@ const LIMIT_DEFAULT = 100;
 /** Maximum number of jobs in a response. */
 const JOBS_MAX = 500;
 
-/** Page of all jobs: pending, running and ended. Each job opens to its request and result. */
-export function JobsPage() {
-  const [limit, setLimit] = useState(LIMIT_DEFAULT);
-  const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === getParameter('kind'));
-  const status = STATES.find((known) => known === getParameter('state'));
-  const openJob = getParameter('job');
+/** Returns the kind and the state of jobs in the address. */
+const getFilter = () => ({
+  kind: (Object.keys(KINDS) as Kind[]).find((known) => known === getParameter('kind')),
+  status: STATES.find((known) => known === getParameter('state')),
+});
+
+/** Maximum number of listed jobs: that of the first response, or of a response if older jobs are shown as well. */
+const getLimit = (): number => (getParameter('older') === null ? LIMIT_DEFAULT : JOBS_MAX);
+
+function useJobs(): Resource<readonly JobStatus[]> {
+  const { kind, status } = getFilter();
+  const limit = getLimit();
   const jobs = useResource(
     `jobs ${kind} ${status} ${limit}`,
     (signal) =>
@@ -422,66 +428,68 @@ export function JobsPage() {
       }),
     { keeps: true },
   );
-  const indices = useRenderedIndices(jobs.data?.jobs ?? []);
+  return mapResource(jobs, ({ jobs: all }) => all);
+}
+
+/** Renders the choice of the kind and the state of the listed jobs. */
+function Filter() {
+  const { kind, status } = getFilter();
   return (
-    <Page
-      title="Jobs"
-      subtitle={jobs.data && formatPeriod(jobs.data.jobs)}
-      actions={
-        <>
-          <Select
-            label="Kind"
-            isLabelShown
-            options={[
-              { value: '', text: 'all' },
-              ...Object.entries(KINDS).map(([value, text]) => ({ value: value as Kind, text })),
-            ]}
-            value={kind ?? ''}
-            onChoose={(chosen) => setParameters({ kind: chosen === '' ? null : chosen })}
-          />
-          <Select
-            label="State"
-            isLabelShown
-            options={[{ value: '', text: 'all' }, ...STATES.map((value) => ({ value, text: value }))]}
-            value={status ?? ''}
-            onChoose={(chosen) => setParameters({ state: chosen === '' ? null : chosen })}
-          />
-        </>
-      }
-    >
-      <Answered resource={jobs} what="the jobs">
-        {({ jobs: all }) =>
-          all.length === 0 ? (
-            <EmptyState title="No job">
-              {kind === undefined && status === undefined
-                ? 'Runs, optimisations, sweeps, reports and refreshes are listed here.'
-                : 'No jobs of this kind and state.'}
-            </EmptyState>
-          ) : (
-            <>
-              <Counts jobs={addLiveJobs(all, kind, status)} />
-              {status === undefined && <FailedJobs jobs={all} />}
-              <JobTable
-                jobs={addLiveJobs(all, kind, status)}
-                label="jobs"
-                name="jobs"
-                height={680}
-                searches
-                indices={indices}
-                onOpen={(id) => setParameters({ job: id })}
-                openKey={openJob}
-              />
-              {all.length === limit && limit < JOBS_MAX && (
-                <div>
-                  <Button onClick={() => setLimit(JOBS_MAX)}>Older ones</Button>
-                </div>
-              )}
-            </>
-          )
-        }
-      </Answered>
-      {openJob !== null && <JobPanel key={openJob} id={openJob} onClose={() => setParameters({ job: null })} />}
-    </Page>
+    <>
+      <Select
+        label="Kind"
+        isLabelShown
+        options={[
+          { value: '', text: 'all' },
+          ...Object.entries(KINDS).map(([value, text]) => ({ value: value as Kind, text })),
+        ]}
+        value={kind ?? ''}
+        onChoose={(chosen) => setParameters({ kind: chosen === '' ? null : chosen })}
+      />
+      <Select
+        label="State"
+        isLabelShown
+        options={[{ value: '', text: 'all' }, ...STATES.map((value) => ({ value, text: value }))]}
+        value={status ?? ''}
+        onChoose={(chosen) => setParameters({ state: chosen === '' ? null : chosen })}
+      />
+    </>
+  );
+}
+
+/** Renders the listed jobs, with their figures and the failed ones. */
+function Jobs({ jobs: all }: { readonly jobs: readonly JobStatus[] }) {
+  const { kind, status } = getFilter();
+  const indices = useRenderedIndices(all);
+  if (all.length === 0)
+    return (
+      <EmptyState title="No job">
+        {kind === undefined && status === undefined
+          ? 'Runs, optimisations, sweeps, reports and refreshes are listed here.'
+          : 'No jobs of this kind and state.'}
+      </EmptyState>
+    );
+  const jobs = addLiveJobs(all, kind, status);
+  return (
+    <>
+      <Counts jobs={jobs} />
+      {status === undefined && <FailedJobs jobs={all} />}
+      <JobTable
+        jobs={jobs}
+        label="jobs"
+        name="jobs"
+        height={680}
+        searches
+        indices={indices}
+        onOpen={(id) => setParameters({ job: id })}
+        openKey={getParameter('job')}
+      />
+      {all.length === LIMIT_DEFAULT && (
+        <div>
+          <Button onClick={() => setParameters({ older: 'yes' })}>Older ones</Button>
+        </div>
+      )}
+    </>
   );
 }
 
@@ -568,3 +576,17 @@ function addLiveJobs(
   );
   return [...otherJobs, ...listed];
 }
+
+/** Page of all jobs: pending, running and ended. Each job opens to its request and result. */
+export const JobsPage = createRegisterPage<JobStatus>({
+  title: 'Jobs',
+  name: 'jobs',
+  label: 'jobs',
+  subtitle: (jobs) => jobs && formatPeriod(jobs),
+  actions: () => <Filter />,
+  useRows: useJobs,
+  parameter: 'job',
+  getKey: ({ job_id: id }) => id,
+  renderTable: (jobs) => <Jobs jobs={jobs} />,
+  renderPanel: (id, onClose) => <JobPanel key={id} id={id} onClose={onClose} />,
+});

@@ -8,7 +8,7 @@ import { JobState } from '../../components/jobs.js';
 import { type OnRefusal, start } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useList } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatQuantity } from '../../words/quantities.js';
 import { createRowLabel, formatRow, parseRowLabel } from './bounds.js';
@@ -125,7 +125,7 @@ const RemedyText = ({ constraint, parameter, from, to }: FormattedRemedy) => (
 
 /** Returns a function that formats a relaxation with the labels and units of the catalogue. */
 function useRemedyFormat(labels: readonly string[]): (remedy: Remedy) => FormattedRemedy {
-  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+  const types = useList('constraint types', {
     follows: false,
   });
   return (remedy) => {

@@ -37,7 +37,7 @@ import { attempt, type OnRefusal, start } from '../../state/actions.js';
 import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, navigate, parseJson, setParameters, useAddressed } from '../../state/location.js';
 import { type NameFacts, NamesStore, useFields, useIndexStore, useNames } from '../../state/market.js';
-import { may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
 import { findLastVisit } from '../../state/stored-list.js';
 import { findStore, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
@@ -713,8 +713,8 @@ const createConstraintColumns = (
  * index.
  */
 export function OptimisePage() {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+  const indices = useList('indices');
+  const types = useList('constraint types', {
     follows: false,
   });
   return (
@@ -753,7 +753,7 @@ function IndexForm({ id, indices, specs }: IndexFormProps) {
   const parent = useResource(`index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
-  const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const sets = useList('constraint sets');
   const store = useIndexStore(parent.data);
   const isRead = useRef(false);
   if (!sets.isLoading) isRead.current = true;

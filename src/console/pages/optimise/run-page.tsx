@@ -19,7 +19,7 @@ import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
 import { type NameFacts, useNames } from '../../state/market.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import {
   formatCount,
@@ -812,7 +812,7 @@ interface ResultOfProps {
 
 function RunResult({ run, measure, asked }: ResultOfProps & { readonly asked: RequestedTerms }) {
   const scale = createChangeScale(run, measure);
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
   const named = getParameter('point');
   const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);

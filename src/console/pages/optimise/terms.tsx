@@ -15,7 +15,7 @@ import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { parseJson } from '../../state/location.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
-import { service, useResource } from '../../state/service.js';
+import { useList } from '../../state/service.js';
 import { formatPath, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
 /** Labels of the securities that may be held. */
@@ -35,8 +35,7 @@ interface TermsFormProps {
   onChange(value: OptimiseTerms): void;
 }
 
-export const useObjectiveTypes = () =>
-  useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), { follows: false });
+export const useObjectiveTypes = () => useList('objective types', { follows: false });
 
 /**
  * Renders the forms of the terms. They are generated from the contract and from the catalogues of objectives and

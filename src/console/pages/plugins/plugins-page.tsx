@@ -4,16 +4,16 @@ import { useEffect, useId, useState } from 'preact/hooks';
 import type { Finding, ListedPlugin, Operations } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Answered, Badge, createLazyComponent, EmptyState, useFindingField } from '../../components/feedback.js';
+import { Answered, Badge, createLazyComponent, useFindingField } from '../../components/feedback.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Facts, type LinkCard, LinkCards } from '../../components/layout/facts.js';
-import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { GuideLink, Section } from '../../components/layout/page.js';
+import { createRegisterPage } from '../../components/register.js';
 import type { Column } from '../../components/table/columns.js';
-import { Table } from '../../components/table/table.js';
 import { getParameter, navigate, type PageProps } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { mapResource, may, service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues } from '../../words/numbers.js';
@@ -168,7 +168,7 @@ export function PluginPage({ params }: PageProps) {
 
 /** Renders links to the indices that use a plug-in. */
 function Users({ id }: { readonly id: string }) {
-  const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
+  const plugins = useList('plug-ins');
   const plugin = plugins.data?.plugins.find(({ plugin_id: one }) => one === id);
   if (plugin === undefined) return null;
   return (
@@ -365,60 +365,15 @@ function Source({ edited, isFixed, tried }: SourceProps) {
 /** Returns the line number in an error message. Default: 1. */
 const parseLine = (message: string): number => Number(/\(line (\d+)\)/.exec(message)?.[1] ?? 1);
 
-/** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
-export function PluginsPage() {
-  const plugins = useResource('plug-ins', (signal) => service.value.call('listPlugins', { signal }));
-  const add = may('admin') && (
-    <LinkButton kind="main" href="/console/plugins/new">
-      <Icon name="plus" /> New plug-in
-    </LinkButton>
-  );
-  return (
-    <Page title="Plug-ins" above={[{ address: '/', text: 'Indices' }]} actions={add}>
-      <p>
-        A plug-in is JavaScript that the service runs in a sandbox: it reads columns of the market and returns a value
-        for each security. Its source is part of every run that uses it.{' '}
-        <GuideLink page="plugins">Guide to plug-ins</GuideLink>
-      </p>
-      <Answered resource={plugins} what="the plug-ins">
-        {({ plugins: all }) =>
-          all.length === 0 ? (
-            <EmptyState title="No plug-in yet">Begin with one of the kinds below.</EmptyState>
-          ) : (
-            <Plugins all={all} />
-          )
-        }
-      </Answered>
-      {may('admin') && (
-        <Section title="Kinds of plug-ins" aside="each begins with an example">
-          <LinkCards label="Kinds of plug-ins" cards={KINDS} />
-        </Section>
-      )}
-    </Page>
-  );
-}
-
-function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
+/** Renders the number of plug-ins and of their users. */
+function Counts({ all }: { readonly all: readonly ListedPlugin[] }) {
   const unusedCount = all.filter(({ used_by: users }) => users.length === 0).length;
   const users = new Set(all.flatMap(({ used_by: ids }) => ids));
   return (
-    <>
-      <p class="quiet">
-        {countValues(all.length, 'plug-in')}, {unusedCount} unused; {countValues(users.size, 'index', 'indices')} with a
-        plug-in.
-      </p>
-      <Table
-        label="plug-ins"
-        name="plugins"
-        columns={all.some((plugin) => listUnused(plugin).length > 0) ? [...COLUMNS, WARNINGS] : COLUMNS}
-        rows={all}
-        getKey={({ plugin_id: id }) => id}
-        formatAddress={({ plugin_id: id }) => formatPluginAddress(id)}
-        searchIn={({ plugin_id: id, name, used_by: ids }) => `${id} ${name} ${ids.join(' ')}`}
-        sort={{ column: 'id', direction: 'asc' }}
-      />
-      <Newest all={all} />
-    </>
+    <p class="quiet">
+      {countValues(all.length, 'plug-in')}, {unusedCount} unused; {countValues(users.size, 'index', 'indices')} with a
+      plug-in.
+    </p>
   );
 }
 
@@ -591,3 +546,41 @@ const COLUMNS: readonly Column<ListedPlugin>[] = [
     show: (row) => formatMoment(row.updated_at),
   },
 ];
+
+/** Page of plug-ins: datapoints, selection rules and weightings written in JavaScript by users. */
+export const PluginsPage = createRegisterPage<ListedPlugin>({
+  title: 'Plug-ins',
+  name: 'plugins',
+  label: 'plug-ins',
+  above: [{ address: '/', text: 'Indices' }],
+  actions: () =>
+    may('admin') && (
+      <LinkButton kind="main" href="/console/plugins/new">
+        <Icon name="plus" /> New plug-in
+      </LinkButton>
+    ),
+  useRows: () => mapResource(useList('plug-ins'), ({ plugins }) => plugins),
+  columns: COLUMNS,
+  listColumns: (all) => (all.some((plugin) => listUnused(plugin).length > 0) ? [...COLUMNS, WARNINGS] : COLUMNS),
+  sort: { column: 'id', direction: 'asc' },
+  height: null,
+  empty: { title: 'No plug-in yet', text: 'Begin with one of the kinds below.' },
+  getKey: ({ plugin_id: id }) => id,
+  formatAddress: ({ plugin_id: id }) => formatPluginAddress(id),
+  searchIn: ({ plugin_id: id, name, used_by: ids }) => `${id} ${name} ${ids.join(' ')}`,
+  renderHead: () => (
+    <p>
+      A plug-in is JavaScript that the service runs in a sandbox: it reads columns of the market and returns a value for
+      each security. Its source is part of every run that uses it.{' '}
+      <GuideLink page="plugins">Guide to plug-ins</GuideLink>
+    </p>
+  ),
+  renderAbove: (all) => all.length > 0 && <Counts all={all} />,
+  renderBelow: (all) => all.length > 0 && <Newest all={all} />,
+  renderFoot: () =>
+    may('admin') && (
+      <Section title="Kinds of plug-ins" aside="each begins with an example">
+        <LinkCards label="Kinds of plug-ins" cards={KINDS} />
+      </Section>
+    ),
+});

@@ -11,7 +11,7 @@ import { Table } from '../../components/table/table.js';
 import { formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
 import { NamesStore, useNames } from '../../state/market.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import {
   countValues,
@@ -130,7 +130,7 @@ export function RebalancePage({ params }: PageProps) {
   const view = useResource(`rebalance ${formatRunKey(id)} ${date}`, (signal) =>
     service.value.call('getRebalance', { params: { index_id: id, date }, query: readShownRun(), signal }),
   );
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   const openName = getParameter('name');

@@ -8,7 +8,7 @@ import type { Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
 import { addQuery, setParameters } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useList } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { createMomentFigure, formatMoment } from '../../words/dates.js';
 import { formatJobId } from '../../words/jobs.js';
@@ -28,7 +28,7 @@ interface ReportedIndex {
 
 /** Reads the latest runs. */
 export function useRuns(): RunsByIndex {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   return useMemo(() => new Map((runs.data?.backtests ?? []).map((run) => [run.index_id, run])), [runs.data]);
 }
 

@@ -32,7 +32,7 @@ import {
   type PageProps,
   setParameters,
 } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatScheduleAddress, formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { findFreeId } from '../../words/form-fields.js';
@@ -196,7 +196,7 @@ export function ReportsPage() {
 
 /** Renders a form for a new report, earlier reports and the templates. */
 function AllReports() {
-  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
+  const templates = useList('templates');
   const jobs = useResource('jobs render', (signal) =>
     service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
   );
@@ -229,7 +229,7 @@ interface NewReportProps {
 }
 
 function NewReport({ templates: { templates, built_in: builtIn } }: NewReportProps) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
   const template = getParameter('template') ?? builtIn[0] ?? templates[0]?.template_id;
   const isBuiltIn = template !== undefined && builtIn.includes(template);
@@ -393,7 +393,7 @@ interface TemplatesProps extends NewReportProps {
 
 /** Renders the templates, each with the first page of its newest report. Default: its outline. */
 function Templates({ templates: { templates, built_in: builtIn }, renders }: TemplatesProps) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   const index = getParameter('index') ?? runs.data?.backtests[0]?.index_id;
   const findNewest = (id: string) => renders.find(({ template_id: one }) => one === id)?.render_id;
   return (
@@ -464,7 +464,7 @@ interface BlockListProps {
 
 /** Renders the blocks of a template in order. Each has the form of its kind. */
 function BlockList({ blocks, findings, onChange }: BlockListProps) {
-  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const runs = useList('backtests');
   const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
   return (
     <KindList
@@ -583,7 +583,7 @@ interface ReportSchedulesProps {
 
 /** Renders the schedules that render a report template, and a link to a new schedule. */
 function ReportSchedules({ templateId, index }: ReportSchedulesProps) {
-  const schedules = useResource('schedules', (signal) => service.value.call('listSchedules', { signal }));
+  const schedules = useList('schedules');
   const address = formatAddress('/console/schedules/new', {
     template: templateId,
     ...(index === null ? {} : { index }),
@@ -792,7 +792,7 @@ function NewestReport({ id, isChanged, outline }: NewestReportProps) {
 
 /** Renders the built-in templates from which a new template can be started. */
 function Beginnings() {
-  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
+  const templates = useList('templates');
   const index = getParameter('index');
   return (
     <Answered resource={templates} what="the templates">

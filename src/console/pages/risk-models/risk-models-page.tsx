@@ -12,7 +12,7 @@ import type {
 import { ActionButton } from '../../components/controls/action-button.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Select } from '../../components/controls/choice.js';
-import { Answered, Badge, EmptyState, Findings, Problem, Wait } from '../../components/feedback.js';
+import { Answered, Badge, Findings, Problem, Wait } from '../../components/feedback.js';
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { JobState } from '../../components/jobs.js';
@@ -20,6 +20,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { Confirm, FormDialog } from '../../components/layout/dialog.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
+import { createRegisterPage } from '../../components/register.js';
 import { createNameColumns, labelWithName, nameColumn } from '../../components/securities.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
@@ -36,7 +37,16 @@ import {
 } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
 import { resolveStore, useStoredModels } from '../../state/risk-models.js';
-import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import {
+  createTrouble,
+  mapResource,
+  may,
+  notifyChange,
+  service,
+  type Trouble,
+  useList,
+  useResource,
+} from '../../state/service.js';
 import { formatIndexAddress, formatRiskModelAddress, formatSecurityAddress } from '../../words/addresses.js';
 import {
   countValues,
@@ -62,7 +72,7 @@ const PARTNERS_MAX = 12;
 export function RiskModelPage({ params }: PageProps) {
   const id = params['id']!; // the route has this parameter
   const job = getJob(`risk:${id}`);
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const models = useList('risk models');
   const assets = models.data?.risk_models.find(({ model_id: modelId }) => modelId === id)?.assets;
   const isWaited = models.data === undefined || (assets === undefined && isUnderWay(job?.status));
   const model = useResource(isWaited || (assets ?? 0) > NAMES_MAX ? null : `risk model ${id}`, (signal) =>
@@ -301,7 +311,7 @@ const IndexNote = ({ id }: { readonly id: string }) => (
 
 /** Returns the index from which a model took its securities. Returns undefined for a list or an imported model. */
 function useModelIndex(model: string): string | undefined {
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const models = useList('risk models');
   return models.data?.risk_models.find(({ model_id: id }) => id === model)?.index_id ?? undefined;
 }
 
@@ -576,7 +586,7 @@ const OTHER_FIELDS = ['returns', 'repair', 'identifiers'];
 
 /** Renders the form of a new risk model. It contains only the settings of the selected estimator. */
 function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
   const id = getParameter('id') ?? '';
   const setId = (typed: string) => setParameters({ id: typed === '' ? null : typed });
@@ -761,69 +771,6 @@ async function sendModel(modelId: string, file: File, query: ImportQuery): Promi
   } else await service.value.upload('importRiskModel', media, file, { params, query });
 }
 
-/** Page of risk models. A risk model is a covariance that is estimated once; other documents refer to it by its id. */
-export function RiskModelsPage() {
-  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
-  const adding = getParameter('add');
-  const close = () => setParameters({ add: null });
-  return (
-    <Page
-      title="Risk models"
-      above={[{ address: '/console/optimise', text: 'Optimise' }]}
-      subtitle="Estimated or imported covariances for optimisations, derived indices and risk measures"
-      actions={
-        <>
-          {may('write') && (
-            <Button onClick={() => setParameters({ add: 'import' })}>
-              <Icon name="upload" /> Import a model
-            </Button>
-          )}
-          {may('run') && (
-            <Button kind="main" onClick={() => setParameters({ add: 'estimate' })}>
-              <Icon name="plus" /> Estimate a model
-            </Button>
-          )}
-        </>
-      }
-    >
-      <Answered resource={models} what="the risk models">
-        {({ risk_models: all }) =>
-          all.length === 0 ? (
-            <EmptyState title="No risk model yet">
-              Without a stored model, each optimisation estimates its own covariance from the returns before its
-              decision date.
-            </EmptyState>
-          ) : (
-            <>
-              <Table
-                label="risk models"
-                name="models"
-                columns={COLUMNS}
-                rows={all}
-                getKey={({ model_id: id }) => id}
-                formatAddress={({ model_id: id }) => formatRiskModelAddress(id)}
-                searchIn={({ model_id: id }) => id}
-                height={420}
-              />
-              <ComparedModels all={all} />
-            </>
-          )
-        }
-      </Answered>
-      {adding === 'estimate' && may('run') && (
-        <FormDialog title="Estimate a model" onClose={close}>
-          <EstimateModel onCancel={close} />
-        </FormDialog>
-      )}
-      {adding === 'import' && may('write') && (
-        <FormDialog title="Import a model" onClose={close}>
-          <ImportModel onCancel={close} />
-        </FormDialog>
-      )}
-    </Page>
-  );
-}
-
 type Row = RiskModelCollection['risk_models'][number];
 
 const COLUMNS: readonly Column<Row>[] = [
@@ -894,3 +841,58 @@ const COLUMNS: readonly Column<Row>[] = [
     ),
   },
 ];
+
+/** Page of risk models. A risk model is a covariance that is estimated once; other documents refer to it by its id. */
+export const RiskModelsPage = createRegisterPage<Row>({
+  title: 'Risk models',
+  name: 'models',
+  label: 'risk models',
+  above: [{ address: '/console/optimise', text: 'Optimise' }],
+  subtitle: () => 'Estimated or imported covariances for optimisations, derived indices and risk measures',
+  actions: () => (
+    <>
+      {may('write') && (
+        <Button onClick={() => setParameters({ add: 'import' })}>
+          <Icon name="upload" /> Import a model
+        </Button>
+      )}
+      {may('run') && (
+        <Button kind="main" onClick={() => setParameters({ add: 'estimate' })}>
+          <Icon name="plus" /> Estimate a model
+        </Button>
+      )}
+    </>
+  ),
+  useRows: () => mapResource(useList('risk models'), ({ risk_models: all }) => all),
+  columns: COLUMNS,
+  height: 420,
+  empty: {
+    title: 'No risk model yet',
+    text: 'Without a stored model, each optimisation estimates its own covariance from the returns before its decision date.',
+  },
+  getKey: ({ model_id: id }) => id,
+  formatAddress: ({ model_id: id }) => formatRiskModelAddress(id),
+  searchIn: ({ model_id: id }) => id,
+  renderBelow: (all) => all.length > 0 && <ComparedModels all={all} />,
+  renderFoot: () => <AddDialog />,
+});
+
+/** Renders the form that adds a model, if the address asks for one. */
+function AddDialog() {
+  const adding = getParameter('add');
+  const close = () => setParameters({ add: null });
+  return (
+    <>
+      {adding === 'estimate' && may('run') && (
+        <FormDialog title="Estimate a model" onClose={close}>
+          <EstimateModel onCancel={close} />
+        </FormDialog>
+      )}
+      {adding === 'import' && may('write') && (
+        <FormDialog title="Import a model" onClose={close}>
+          <ImportModel onCancel={close} />
+        </FormDialog>
+      )}
+    </>
+  );
+}

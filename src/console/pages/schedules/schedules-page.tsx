@@ -3,27 +3,27 @@ import type {
   Finding,
   ListedSchedule,
   Operations,
-  ScheduleDays,
+  ScheduleDays as ListedDays,
   ScheduleDaySummary,
 } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Answered, Badge, EmptyState } from '../../components/feedback.js';
+import { Answered, Badge } from '../../components/feedback.js';
 import { KindList, listRows } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { Metrics } from '../../components/layout/facts.js';
-import { GuideLink, Page, Section } from '../../components/layout/page.js';
+import { GuideLink, Section } from '../../components/layout/page.js';
 import { ReadOnly } from '../../components/permission.js';
+import { createRegisterPage } from '../../components/register.js';
 import type { Column } from '../../components/table/columns.js';
-import { Table } from '../../components/table/table.js';
 import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
 import { useCalendars } from '../../state/market.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useList, useResource } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
 import { createMomentFigure, formatMoment, formatWeekday } from '../../words/dates.js';
 import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { describeDay, describeDecisions, isBlocked, type StateLabel, type WaiverRequest } from './day-states.js';
+import { describeDay, describeDecisions, isBlocked, type StateLabel } from './day-states.js';
 import { DayHistory, isOpenDay, listDayRequests, OpenDays, useWaiverRequests } from './open-days.js';
 import { CHECK_WORDS, stepWords } from './steps.js';
 
@@ -251,7 +251,7 @@ const OTHER_FIELDS = [
 
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
   const exchanges = useCalendars();
   const zone = document['time_zone'] ?? exchanges.find(({ code }) => code === document['calendar'])?.tz;
@@ -310,29 +310,13 @@ interface Overview {
   /** Latest days of the schedule, newest first. */
   readonly days: readonly ScheduleDaySummary[];
   readonly latest: ScheduleDaySummary | null;
-  readonly next: ScheduleDays['next'];
+  readonly next: ListedDays['next'];
   /** Latest days that are blocked, waiting or missed. */
   readonly open: readonly ScheduleDaySummary[];
 }
 
 /** Number of the latest days of each schedule among which open days are searched. */
 const EXAMINED_DAYS = 20;
-
-/** Page of all schedules with their latest and next days. A schedule opens to its days. */
-export function SchedulesPage() {
-  const overview = useResource('overview of schedules', loadOverview);
-  return (
-    <Page
-      title="Schedules"
-      subtitle={<GuideLink page="schedules">How schedules work</GuideLink>}
-      actions={overview.data !== undefined && overview.data.length > 0 && <NewSchedule />}
-    >
-      <Answered resource={overview} what="the schedules">
-        {(rows) => (rows.length === 0 ? <NoSchedule /> : <ScheduleTable rows={rows} />)}
-      </Answered>
-    </Page>
-  );
-}
 
 async function loadOverview(signal: AbortSignal): Promise<readonly Overview[]> {
   const { schedules } = await service.value.call('listSchedules', { query: { days: EXAMINED_DAYS }, signal });
@@ -349,31 +333,12 @@ const NewSchedule = () =>
     </LinkButton>
   ) : null;
 
-function NoSchedule() {
-  return (
-    <EmptyState title="No schedule yet" action={<NewSchedule />}>
-      A schedule is the daily plan of an index family: after each session it runs, checks and publishes the indices. It
-      can refresh the data before, and deliver files and reports after.
-    </EmptyState>
-  );
-}
-
-function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
+/** Renders the open days of all schedules, and the latest days of some. */
+function ScheduleDays({ rows }: { readonly rows: readonly Overview[] }) {
   const requests = useWaiverRequests();
   const names = new Map(rows.map(({ schedule }) => [schedule.schedule_id, schedule.name]));
   return (
     <>
-      <Sums rows={rows} requests={requests} />
-      <Table
-        label="schedules"
-        name="schedules"
-        columns={COLUMNS}
-        rows={rows}
-        getKey={({ schedule }) => schedule.schedule_id}
-        formatAddress={({ schedule }) => formatScheduleAddress(schedule.schedule_id)}
-        searchIn={({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`}
-        height={620}
-      />
       <OpenDays
         days={rows.flatMap(({ open }) => open)}
         requests={requests}
@@ -400,12 +365,8 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
 /** Maximum number of schedules whose history is shown. Schedules with open days come first. */
 const HISTORIES_MAX = 4;
 
-interface SumsProps {
-  readonly rows: readonly Overview[];
-  readonly requests: readonly WaiverRequest[];
-}
-
-function Sums({ rows, requests }: SumsProps) {
+function Sums({ rows }: { readonly rows: readonly Overview[] }) {
+  const requests = useWaiverRequests();
   const openDays = rows.flatMap(({ open: days }) => days);
   const countDays = (state: string) => openDays.filter((day) => describeDay(day).text === state).length;
   const blockedCount = openDays.filter(isBlocked).length;
@@ -526,3 +487,24 @@ const COLUMNS: readonly Column<Overview>[] = [
     },
   },
 ];
+
+/** Page of all schedules with their latest and next days. A schedule opens to its days. */
+export const SchedulesPage = createRegisterPage<Overview>({
+  title: 'Schedules',
+  name: 'schedules',
+  label: 'schedules',
+  subtitle: () => <GuideLink page="schedules">How schedules work</GuideLink>,
+  actions: (rows = []) => rows.length > 0 && <NewSchedule />,
+  useRows: () => useResource('overview of schedules', loadOverview),
+  columns: COLUMNS,
+  empty: {
+    title: 'No schedule yet',
+    text: 'A schedule is the daily plan of an index family: after each session it runs, checks and publishes the indices. It can refresh the data before, and deliver files and reports after.',
+    action: () => <NewSchedule />,
+  },
+  getKey: ({ schedule }) => schedule.schedule_id,
+  formatAddress: ({ schedule }) => formatScheduleAddress(schedule.schedule_id),
+  searchIn: ({ schedule: { schedule_id: id, name, indices } }) => `${id} ${name} ${indices.join(' ')}`,
+  renderAbove: (rows) => rows.length > 0 && <Sums rows={rows} />,
+  renderBelow: (rows) => rows.length > 0 && <ScheduleDays rows={rows} />,
+});

@@ -6,7 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/layout/page.js';
 import { Answered } from '../../components/feedback.js';
 import { getParameter, navigate, type PageProps } from '../../state/location.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import { StrategyFigures, StrategySentence } from './strategy-summary.js';
@@ -105,8 +105,8 @@ const FIELD_HELP = {
 
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const indices = useList('indices');
+  const sets = useList('constraint sets');
   const createChoices = (ids: readonly string[] | undefined) => ({ kind: 'choice' as const, choices: ids ?? [] });
   const index = indices.data?.indices.find(({ id }) => id === document['index_id']);
   const renderFields = (names: readonly string[]) => (

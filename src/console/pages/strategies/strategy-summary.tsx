@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { isWide, type Line } from '../../components/chart/series.js';
 import { type Metric, Metrics } from '../../components/layout/facts.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { findStore, useStores } from '../../state/stores.js';
 import {
   formatAtMost,
@@ -36,7 +36,7 @@ export function StrategySentence({ document, index }: Pick<StrategyFiguresProps,
  */
 export function StrategyFigures({ document, index, isStored, hasOrigin = true }: StrategyFiguresProps) {
   const id = typeof document['id'] === 'string' ? document['id'] : '';
-  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const strategies = useList('strategies');
   const isKnown = strategies.data !== undefined;
   const hasRun = isStored && strategies.data?.strategies.find(({ strategy }) => strategy.id === id)?.has_run === true;
   const ofIndex = usePerformance(index?.has_run === true ? index.id : null, 'index');

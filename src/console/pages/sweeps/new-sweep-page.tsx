@@ -11,7 +11,7 @@ import { Page } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
 import { start } from '../../state/actions.js';
 import { getParameter, navigate, setParameters, useAddressedObject } from '../../state/location.js';
-import { may, service, type Trouble, useResource } from '../../state/service.js';
+import { may, service, type Trouble, useList, useResource } from '../../state/service.js';
 import { findLastVisit } from '../../state/stored-list.js';
 import { formatJobAddress } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
@@ -515,8 +515,8 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
 
 /** Page with the form of a new sweep. */
 export function NewSweepPage() {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+  const indices = useList('indices');
+  const types = useList('rule types', {
     follows: false,
   });
   return (

@@ -1,7 +1,7 @@
 import type { RuleTypes, TypeSpec } from '#clients/typescript/divisor.js';
 import { createField } from '../../components/form/field-spec.js';
 import { listRows } from '../../components/form/row-list.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useList, useResource } from '../../state/service.js';
 import { getValueAt, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { formatVariantPointer, formatRuleEnding, type ParameterLabels, type VariedParameter } from './variants.js';
 
@@ -117,7 +117,7 @@ function formatPointer(path: Path): string {
 
 /** Returns the labels of the parameters of some indices, by index; undefined until they are loaded. */
 export function useParameterLabels(ids: readonly string[]): ((id: string) => ParameterLabels) | undefined {
-  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+  const types = useList('rule types', {
     follows: false,
   });
   const indices = useResource(ids.length === 0 ? null : `definitions ${ids.join()}`, (signal) =>

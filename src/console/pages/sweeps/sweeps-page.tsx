@@ -1,13 +1,12 @@
 import type { JobStatus, SweepOverfitting, SweepView } from '#clients/typescript/divisor.js';
 import { LinkButton } from '../../components/controls/button.js';
-import { Answered, Badge, EmptyState } from '../../components/feedback.js';
-import { isOver, JobAct } from '../../components/jobs.js';
+import { Badge } from '../../components/feedback.js';
+import { isOver, isQuiet, JobAct } from '../../components/jobs.js';
 import { keepWordsWhole } from '../../components/layout/facts.js';
-import { Page } from '../../components/layout/page.js';
+import { createRegisterPage } from '../../components/register.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
-import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
-import { may, service, useResource } from '../../state/service.js';
+import { mapResource, may, type Resource, service, useResource } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
 import { formatDecimal, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
@@ -27,8 +26,12 @@ interface Row {
   readonly best: string | null;
 }
 
-/** Renders all sweeps. Each shows its verdict, its best variant, and how far that is above the median. */
-function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) {
+/** Reads all sweeps, each with its verdict, its best variant, and how far that is above the median. */
+function useSweeps(): Resource<readonly Row[]> {
+  const sweeps = useResource('jobs sweep', (signal) =>
+    service.value.call('listJobs', { query: { kind: ['sweep'], limit: 100 }, signal }),
+  );
+  const jobs = sweeps.data?.jobs ?? [];
   const ids = jobs
     .filter(({ status }) => status === 'succeeded')
     .slice(0, READ_MAX)
@@ -38,31 +41,20 @@ function StoredSweeps({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   );
   const views = new Map(results.data?.map(({ job_id: id, result }) => [id, result as SweepView])); // the kind of the job determines the type of its result
   const labels = useParameterLabels([...new Set([...views.values()].map(({ index_id: id }) => id))].toSorted());
-  const rows = jobs.map((listed): Row => {
-    const job = getJob(listed.job_id) ?? listed;
-    const view = views.get(job.job_id) ?? null;
-    const best = view === null ? undefined : findBest(view);
-    return {
-      job,
-      view,
-      best:
-        view === null || best === undefined || labels === undefined
-          ? null
-          : listSettings(best.patch, labels(view.index_id)),
-    };
-  });
-  const isEnded = rows.every(({ job }) => job.status === 'succeeded' || job.status === 'cancelled');
-  return (
-    <Table
-      label="sweeps"
-      name="sweeps"
-      columns={isEnded ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS}
-      rows={rows}
-      getKey={({ job }) => job.job_id}
-      formatAddress={({ job }) => formatJobAddress(job)}
-      sort={{ column: 'created', direction: 'desc' }}
-      height={640}
-    />
+  return mapResource(sweeps, () =>
+    jobs.map((listed): Row => {
+      const job = getJob(listed.job_id) ?? listed;
+      const view = views.get(job.job_id) ?? null;
+      const best = view === null ? undefined : findBest(view);
+      return {
+        job,
+        view,
+        best:
+          view === null || best === undefined || labels === undefined
+            ? null
+            : listSettings(best.patch, labels(view.index_id)),
+      };
+    }),
   );
 }
 
@@ -211,24 +203,6 @@ const FIGURE_COLUMNS: readonly Column<Row>[] = [
 
 const COLUMNS: readonly Column<Row>[] = [...SWEEP_COLUMNS, ...FIGURE_COLUMNS];
 
-/** Page of all sweeps, each with its verdict and its best variant. */
-export function SweepsPage() {
-  const jobs = useResource('jobs sweep', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['sweep'], limit: 100 }, signal }),
-  );
-  return (
-    <Page
-      title="Sweeps"
-      subtitle="Many variants of an index, run and ranked as one job"
-      actions={jobs.data !== undefined && jobs.data.jobs.length > 0 && <NewSweepButton />}
-    >
-      <Answered resource={jobs} what="the sweeps">
-        {({ jobs: all }) => (all.length === 0 ? <NoSweep /> : <StoredSweeps jobs={all} />)}
-      </Answered>
-    </Page>
-  );
-}
-
 const NewSweepButton = () =>
   may('run') ? (
     <LinkButton kind="main" href="/console/sweeps/new">
@@ -236,11 +210,23 @@ const NewSweepButton = () =>
     </LinkButton>
   ) : null;
 
-function NoSweep() {
-  return (
-    <EmptyState title="No sweep yet" action={<NewSweepButton />}>
-      A sweep runs an index with many values of its parameters, ranks the variants, and tests whether the best one is
-      better than chance.
-    </EmptyState>
-  );
-}
+/** Page of all sweeps, each with its verdict and its best variant. */
+export const SweepsPage = createRegisterPage<Row>({
+  title: 'Sweeps',
+  name: 'sweeps',
+  label: 'sweeps',
+  subtitle: () => 'Many variants of an index, run and ranked as one job',
+  actions: (rows = []) => rows.length > 0 && <NewSweepButton />,
+  useRows: useSweeps,
+  columns: COLUMNS,
+  listColumns: (rows) => (rows.every(({ job }) => isQuiet(job)) ? COLUMNS.filter(({ id }) => id !== 'act') : COLUMNS),
+  sort: { column: 'created', direction: 'desc' },
+  height: 640,
+  empty: {
+    title: 'No sweep yet',
+    text: 'A sweep runs an index with many values of its parameters, ranks the variants, and tests whether the best one is better than chance.',
+    action: () => <NewSweepButton />,
+  },
+  getKey: ({ job }) => job.job_id,
+  formatAddress: ({ job }) => formatJobAddress(job),
+});

@@ -9,7 +9,7 @@ import { Page, Section } from '../../components/layout/page.js';
 import { Sparkline } from '../../components/layout/sparkline.js';
 import { StoreSelect } from '../../components/stores.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useList, useResource } from '../../state/service.js';
 import { findStore, getChosenStore, useStores } from '../../state/stores.js';
 import { findFreeId } from '../../words/form-fields.js';
 import { countValues, formatChange, formatCount } from '../../words/numbers.js';
@@ -70,7 +70,7 @@ export function TemplatesPage() {
     service.value.call('listMethodologyTemplates', { query: { store_id: chosen }, signal }),
   );
   const store = findStore(useStores().data?.stores, chosen ?? null);
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const indices = useList('indices');
   const takenIds = new Set(indices.data?.indices.map(({ id }) => id));
   return (
     <Page

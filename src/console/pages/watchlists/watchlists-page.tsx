@@ -5,15 +5,16 @@ import { useId, useMemo, useRef, useState } from 'preact/hooks';
 import type { IdentifierSearch, Operations, Watchlist } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton, Popover } from '../../components/controls/button.js';
 import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Answered, Badge, Banner, EmptyState, FiguresSkeleton, ValueSkeleton } from '../../components/feedback.js';
+import { Answered, Badge, Banner, FiguresSkeleton, ValueSkeleton } from '../../components/feedback.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { addSign, type Metric, Metrics } from '../../components/layout/facts.js';
-import { Page, Section } from '../../components/layout/page.js';
+import { Section } from '../../components/layout/page.js';
+import { createRegisterPage, type Register } from '../../components/register.js';
 import { StoreSelect } from '../../components/stores.js';
 import { type Column, createNumericColumn } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
-import { getParameter, navigate, type PageProps, setParameters } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { getParameter, navigate, type PageProps } from '../../state/location.js';
+import { mapResource, may, service, useList, useResource, type Resource } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatSecurityAddress, formatWatchlistAddress } from '../../words/addresses.js';
 import { formatMoment, subtractMonths } from '../../words/dates.js';
@@ -264,86 +265,56 @@ function Securities({ edited, list }: SecuritiesProps) {
 const getIdentifiers = ({ identifiers }: JsonObject): readonly string[] =>
   Array.isArray(identifiers) ? identifiers.filter((identifier) => typeof identifier === 'string') : [];
 
-/** Number of watchlists above which the table has a search. */
-const SEARCH_MIN = 8;
-
-/** Page of the watchlists. */
-export function WatchlistsPage() {
-  const store = getChosenStore();
-  const lists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
-  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
-  const add = may('write') && (
-    <LinkButton kind="main" href="/console/watchlists/new">
-      <Icon name="plus" /> New watchlist
-    </LinkButton>
-  );
-  return (
-    <Page title="Watchlists" above={[{ address: '/console/data', text: 'Data' }]} actions={add}>
-      <Answered resource={lists} what="the watchlists">
-        {({ watchlists }) =>
-          watchlists.length === 0 ? (
-            <EmptyState title="No watchlist yet">
-              A watchlist is an ordered list of securities, with their returns. It may be the universe of an index.
-            </EmptyState>
-          ) : (
-            <Answered resource={names} what="the securities">
-              {(all) => <Lists lists={watchlists} all={all} />}
-            </Answered>
-          )
-        }
-      </Answered>
-    </Page>
-  );
-}
-
 /** A watchlist with its securities. */
 interface PricedList extends Watchlist, ListSummary {
   readonly rows: readonly Row[];
+  /** Last date of the data store. */
+  readonly lastDate: string;
   /** True while the prices of a security are loading. */
   readonly isAwaited: boolean;
 }
 
-interface ListsProps {
-  readonly lists: readonly Watchlist[];
-  /** Securities of the data store. */
-  readonly all: readonly Security[];
+/** Reads the watchlists with the prices of their securities. */
+function useWatchlists(): Resource<readonly PricedList[]> {
+  const store = getChosenStore();
+  const lists = useList('watchlists');
+  const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
+  const watchlists = lists.data?.watchlists ?? [];
+  const all = names.data ?? [];
+  const lastDate = findLastDate(all);
+  const shown = findShownList(watchlists);
+  // The prices of the selected list are read first.
+  const identifiers = [
+    ...new Set([...(shown === undefined ? [] : [shown]), ...watchlists].flatMap((list) => list.identifiers)),
+  ];
+  const rowById = new Map(usePricedRows(listSecurities(all, identifiers)).map((row) => [row.identifier, row]));
+  return mapResource<unknown, readonly PricedList[]>(watchlists.length === 0 ? lists : names, () =>
+    watchlists.map((list): PricedList => {
+      const rows = list.identifiers.map((identifier) => rowById.get(identifier)!); // every identifier has a row
+      return {
+        ...list,
+        ...summariseList(rows, lastDate),
+        rows,
+        lastDate,
+        isAwaited: rows.some((row) => row.isAwaited),
+      };
+    }),
+  );
 }
 
-/** Renders the watchlists, and the securities of the selected one. By default it is the list that was saved last. */
-function Lists({ lists, all }: ListsProps) {
-  const lastDate = findLastDate(all);
-  const shown =
-    lists.find(({ watchlist_id: id }) => id === getParameter('list')) ??
-    lists.reduce((latest, list) => (list.updated_at > latest.updated_at ? list : latest));
-  // The prices of the selected list are read first.
-  const identifiers = [...new Set([shown, ...lists].flatMap((list) => list.identifiers))];
-  const rowById = new Map(usePricedRows(listSecurities(all, identifiers)).map((row) => [row.identifier, row]));
-  const pricedLists = lists.map((list): PricedList => {
-    const rows = list.identifiers.map((identifier) => rowById.get(identifier)!); // every identifier has a row
-    return { ...list, ...summariseList(rows, lastDate), rows, isAwaited: rows.some((row) => row.isAwaited) };
-  });
-  const { rows } = pricedLists.find(({ watchlist_id: id }) => id === shown.watchlist_id)!; // the shown list is one of them
+/** Returns the watchlist in the address. Default: the list that was saved last. */
+const findShownList = <L extends Watchlist>(lists: readonly L[]): L | undefined =>
+  lists.find(({ watchlist_id: id }) => id === getParameter('list')) ??
+  lists.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))[0];
+
+/** Renders the securities of the selected watchlist. */
+function ShownList({ list }: { readonly list: PricedList | undefined }) {
+  if (list === undefined) return null;
+  const { watchlist_id: id, name, rows, lastDate } = list;
   return (
-    <>
-      <Table
-        label="watchlists"
-        name="lists"
-        columns={COLUMNS}
-        rows={pricedLists}
-        getKey={({ watchlist_id: id }) => id}
-        openKey={shown.watchlist_id}
-        onOpen={({ watchlist_id: id }) => setParameters({ list: id })}
-        {...(lists.length > SEARCH_MIN && { searchIn: ({ watchlist_id: id, name }) => `${id} ${name}` })}
-        sort={{ column: 'name', direction: 'asc' }}
-        height={240}
-      />
-      <Section
-        title={shown.name}
-        aside={<LinkButton href={formatWatchlistAddress(shown.watchlist_id, getChosenStore())}>Edit</LinkButton>}
-      >
-        <WatchedTable key={shown.watchlist_id} rows={rows} lastDate={lastDate} />
-      </Section>
-    </>
+    <Section title={name} aside={<LinkButton href={formatWatchlistAddress(id, getChosenStore())}>Edit</LinkButton>}>
+      <WatchedTable key={id} rows={rows} lastDate={lastDate} />
+    </Section>
   );
 }
 
@@ -895,3 +866,33 @@ const createAwaitedColumn = (column: Column<Row>): Column<Row> =>
   YEAR_COLUMNS.has(column.id)
     ? { ...column, show: (row) => (row.isAwaited ? <ValueSkeleton /> : (column.show ?? column.value)(row)) }
     : column;
+
+const watchlistRegister: Register<PricedList> = {
+  title: 'Watchlists',
+  name: 'lists',
+  label: 'watchlists',
+  above: [{ address: '/console/data', text: 'Data' }],
+  actions: () =>
+    may('write') && (
+      <LinkButton kind="main" href="/console/watchlists/new">
+        <Icon name="plus" /> New watchlist
+      </LinkButton>
+    ),
+  useRows: useWatchlists,
+  columns: COLUMNS,
+  sort: { column: 'name', direction: 'asc' },
+  height: 240,
+  empty: {
+    title: 'No watchlist yet',
+    text: 'A watchlist is an ordered list of securities, with their returns. It may be the universe of an index.',
+  },
+  parameter: 'list',
+  getKey: ({ watchlist_id: id }) => id,
+  findOpenKey: (lists) => findShownList(lists)?.watchlist_id ?? null,
+  searchIn: ({ watchlist_id: id, name }) => `${id} ${name}`,
+  searchMin: 8,
+  renderBelow: (lists) => <ShownList list={findShownList(lists)} />,
+};
+
+/** Page of the watchlists, and of the securities of one. */
+export const WatchlistsPage = createRegisterPage(watchlistRegister);

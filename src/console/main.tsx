@@ -1,3 +1,4 @@
+import './style/layout.css';
 import { render } from 'preact';
 import { Shell } from './shell/shell.js';
 import { replaceInvalidLanguage, startPrinting, startTheme } from './state/appearance.js';

@@ -28,7 +28,7 @@ interface BadgeProps {
 /** Renders a state as a word. Its colour only repeats what the word says. */
 export function Badge({ kind = 'plain', title, children }: BadgeProps) {
   return (
-    <span class={`badge ${kind}`} title={title}>
+    <span class={`inline-line gap-1 small second one-line badge ${kind}`} title={title}>
       {children}
     </span>
   );
@@ -44,12 +44,12 @@ interface BannerProps {
 /** Renders a notice at the top of a page or section. */
 export function Banner({ kind, title, action, children }: BannerProps) {
   return (
-    <section class={`banner ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
-      <div class="banner-words">
+    <section class={`flow spread frame banner ${kind}`} role={kind === 'bad' ? 'alert' : 'status'}>
+      <div class="pile gap-1 banner-words">
         <strong>{title}</strong>
         {children}
       </div>
-      {action !== undefined && <div class="banner-action">{action}</div>}
+      {action !== undefined && <div class="wrap gap-2">{action}</div>}
     </section>
   );
 }
@@ -63,10 +63,10 @@ interface EmptyStateProps {
 /** Renders the reason why there is nothing to show, and a possible action. */
 export function EmptyState({ title, children, action }: EmptyStateProps) {
   return (
-    <section class="empty-state">
+    <section class="pile gap-2 empty-state">
       <h2>{title}</h2>
-      {children !== undefined && <div class="empty-words">{children}</div>}
-      {action !== undefined && <div class="empty-action">{action}</div>}
+      {children !== undefined && <div class="second empty-words">{children}</div>}
+      {action !== undefined && <div class="wrap gap-2 empty-action">{action}</div>}
     </section>
   );
 }
@@ -141,7 +141,7 @@ export function Findings({ findings, shown = 8, formatAddress, isOpenForm }: Fin
 
 function FindingList({ findings, formatAddress, isOpenForm = false }: Omit<FindingsProps, 'shown'>) {
   return (
-    <ul class="finding-list">
+    <ul class="pile gap-2 finding-list">
       {findings.map((finding) => {
         const address = formatAddress?.(finding.path) ?? null;
         const shortFinding = shorten(finding);
@@ -325,7 +325,7 @@ function Serve({ store }: { readonly store: string }) {
 
 /** Renders the outline of a page before its script is loaded. */
 export const PageSkeleton = () => (
-  <div class="page" aria-hidden="true">
+  <div class="stack gap-4 page" aria-hidden="true">
     <span class="skeleton skeleton-title" />
     <FiguresSkeleton />
     <span class="skeleton skeleton-chart" />
@@ -334,7 +334,7 @@ export const PageSkeleton = () => (
 
 /** Renders the outline of figures with their labels. */
 export const FiguresSkeleton = () => (
-  <div class="skeleton-figures" aria-hidden="true">
+  <div class="pile skeleton-figures" aria-hidden="true">
     {[1, 2, 3, 4, 5].map((at) => (
       <span key={at} class="skeleton skeleton-figure" />
     ))}
@@ -350,7 +350,7 @@ export const ValueSkeleton = () => (
 
 /** Renders the outline of a few rows. */
 export const RowsSkeleton = () => (
-  <div class="skeleton-rows" aria-hidden="true">
+  <div class="pile gap-2" aria-hidden="true">
     {[1, 2, 3].map((at) => (
       <span key={at} class="skeleton skeleton-row" />
     ))}
@@ -379,9 +379,9 @@ export function Wait({ what, skeleton = <RowsSkeleton /> }: WaitProps) {
     return () => timers.forEach(clearTimeout);
   }, []);
   return (
-    <div class="wait">
+    <div class="pile gap-2 wait">
       {waited >= INDICATOR_DELAY_MS && skeleton}
-      <p role="status" class={waited >= MESSAGE_DELAY_MS ? 'wait-words' : 'unseen'}>
+      <p role="status" class={waited >= MESSAGE_DELAY_MS ? 'second' : 'unseen'}>
         {waited >= INDICATOR_DELAY_MS && `Loading ${what} …`}
       </p>
     </div>

@@ -223,7 +223,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
       isOver(job) ? (
         job.status !== 'succeeded' && <span class="quiet">{formatPercent(job.progress, 0)}</span>
       ) : (
-        <span class="job-progress">
+        <span class="pile gap-2 small second job-progress">
           <Progress value={job.progress} label={job.job_id} />
           {formatLeft(job)}
         </span>

@@ -43,7 +43,7 @@ export interface Register<R> {
   readonly hasRange?: boolean;
   /** Scope required to read the register. Default: `read`. */
   readonly scope?: 'audit';
-  /** Default: none, for a register with a table of its own. */
+  /** Default: none, for a register with a custom table. */
   readonly columns?: readonly Column<R>[];
   /** Returns the columns that the rows need. Default: all columns. */
   listColumns?(rows: readonly R[]): readonly Column<R>[];
@@ -119,7 +119,7 @@ interface RegisterProps<R> {
   readonly register: Register<R>;
 }
 
-/** Page of one register. Without the scope that it needs, the page says so. */
+/** Page of one register. Without the scope that it needs, the page states this. */
 export function RegisterPage<R>({ register }: RegisterProps<R>) {
   const { title, above = [], subtitle, scope, label } = register;
   if (scope === undefined || may(scope)) return <OpenRegister register={register} />;
@@ -157,7 +157,7 @@ function OpenRegister<R>({ register }: RegisterProps<R>) {
     >
       {register.renderHead?.()}
       {hasRange && (
-        <div class="filter-bar">
+        <div class="flow gap-3 filter-bar">
           <RangeInputs {...range} />
           {renderKinds(rows.data)}
         </div>
@@ -195,7 +195,7 @@ const hasRow = <R,>({ getKey }: Register<R>, rows: readonly R[], key: string | n
   rows.some((row) => getKey(row) === key);
 
 const RangeInputs = ({ from, to }: Range) => (
-  <div class="range-dates">
+  <div class="inline-line gap-1 range-dates">
     <DateInput
       label="From"
       value={from}
@@ -283,7 +283,7 @@ function Newest<R>({ register, rows }: RowsProps<R>) {
       title={`Newest ${(register.noun ?? 'entry').toLowerCase()}`}
       aside={`No. ${formatRowName(register, newest)}`}
     >
-      <div class="side-by-side">
+      <div class="pile gap-5 side-by-side">
         <Facts facts={register.listFacts?.(newest) ?? []} />
         <div>
           <Texts texts={register.listTexts?.(newest) ?? []} />

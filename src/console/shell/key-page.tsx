@@ -8,7 +8,7 @@ export function KeyPage({ refused }: { readonly refused: string | null }) {
   const [key, setKey] = useState('');
   return (
     <form
-      class="key-page"
+      class="pile gap-3 key-page"
       onSubmit={(event) => {
         event.preventDefault();
         takeKey(key.trim());

@@ -434,7 +434,7 @@ export function Palette({ typed: early, onClose, onShortcuts }: PaletteProps) {
                 target.text
               ) : (
                 <>
-                  <strong>{target.text}</strong> <span class="palette-name">{target.name}</span>
+                  <strong>{target.text}</strong> <span class="second palette-name">{target.name}</span>
                 </>
               )}
             </span>{' '}

@@ -65,7 +65,7 @@ function Navigation() {
   const { path } = consoleLocation.value;
   return (
     <nav aria-label="Pages">
-      <ul class="rail-links">
+      <ul class="pile rail-links">
         {NAVIGATION_ENTRIES.map(({ path: address, text, icon, own = [] }) => {
           const isHere =
             path === address ||
@@ -86,12 +86,12 @@ function Navigation() {
 
 function Toasts() {
   return (
-    <div class="toasts" role="status" aria-live="polite">
+    <div class="pile gap-2 toasts" role="status" aria-live="polite">
       {toasts.value.map(({ id, kind, text, link }) => (
-        <div key={id} class={`toast ${kind}`}>
+        <div key={id} class={`pile frame raised gap-2 toast ${kind}`}>
           <p>{text}</p>
           {link !== undefined && <a href={link.address}>{link.text}</a>}
-          <button type="button" class="toast-close" aria-label="Dismiss" onClick={() => dismiss(id)}>
+          <button type="button" class="pile second toast-close" aria-label="Dismiss" onClick={() => dismiss(id)}>
             <Icon name="close" />
           </button>
         </div>
@@ -125,7 +125,7 @@ interface TopBarProps {
 
 function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
   return (
-    <header class="top-bar">
+    <header class="line gap-2 top-bar">
       <button
         type="button"
         class="bar-button menu-button"
@@ -141,7 +141,7 @@ function TopBar({ onMenu, isMenuOpen, onFind }: TopBarProps) {
         <span>Go to</span>
         <kbd>Ctrl K</kbd>
       </button>
-      <div class="bar-state">
+      <div class="line gap-3 bar-state">
         <JobsState />
         <StoreState />
         <ViewMenu />
@@ -158,7 +158,7 @@ function JobsState() {
   const running = jobs.filter(({ status }) => status === 'running');
   const progress = running.reduce((sum, job) => sum + job.progress, 0) / Math.max(1, running.length);
   return (
-    <a class="bar-jobs" href="/console/jobs">
+    <a class="pile small second bar-jobs" href="/console/jobs">
       <span>{countValues(jobs.length, 'job')}</span>
       <Progress value={progress} label="Progress of running jobs" />
     </a>
@@ -179,10 +179,10 @@ function StoreState() {
   const worstKind = (['bad', 'warning'] as const).find((kind) => kinds.includes(kind)) ?? 'good';
   const remarks = checks.flatMap((check) => (getCheckKind(check) === 'good' ? [] : (check.message ?? check.name)));
   return (
-    <a class="bar-store" href={storeAddress(store.active)} title={remarks.join('\n') || undefined}>
+    <a class="inline-line bar-store" href={storeAddress(store.active)} title={remarks.join('\n') || undefined}>
       <span class={`dot ${worstKind}`} aria-hidden="true" />
       <span class="quiet">Served</span>
-      <span class="bar-store-name">{store.active}</span>
+      <span class="cut bar-store-name">{store.active}</span>
       <span class="quiet bar-store-end">{store.end ?? store.status}</span>
     </a>
   );
@@ -242,15 +242,15 @@ export function Shell() {
   const [areKeysShown, showKeys] = useState(false);
   useShortcuts({ onFind: () => setFinding(true), onKeys: () => showKeys(true) });
   return (
-    <div class="shell">
+    <div class="pile shell">
       <SkipLink text="Skip to content" target="#main" />
       <SkipLink text="Skip to the first row" target={FIRST_ROW} />
-      <aside id="rail" class={isMenuOpen ? 'rail is-open' : 'rail'}>
-        <a class="brand" href="/">
+      <aside id="rail" class={isMenuOpen ? 'gap-4 rail is-open' : 'gap-4 rail'}>
+        <a class="line gap-2 brand" href="/">
           <Mark /> Divisor
         </a>
         <Navigation />
-        <div class="rail-foot">
+        <div class="small rail-foot">
           {requiredKeyMessage.value === null && <GuideLinks />}
           {session.value?.signed_in === true && (
             <Button kind="bare" onClick={() => void signOut()}>
@@ -291,7 +291,7 @@ function PaletteDialog(props: Omit<PaletteProps, 'typed'>) {
   const typed = useRef('');
   useLayoutEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="palette" aria-label="Go to" onClose={props.onClose}>
+    <dialog ref={dialog} class="raised palette" aria-label="Go to" onClose={props.onClose}>
       <Palette {...props} typed={typed} />
     </dialog>
   );
@@ -367,7 +367,7 @@ function Notices() {
   const trouble = connectionTrouble.value;
   if (trouble === null && !isOutdated.value) return null;
   return (
-    <div class="notices">
+    <div class="pile gap-2 notices">
       {trouble !== null && <Banner kind="warning" title={trouble} />}
       {isOutdated.value && (
         <Banner

@@ -19,9 +19,9 @@ export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="dialog" aria-label="Keyboard shortcuts" onClose={onClose}>
+    <dialog ref={dialog} class="pile raised gap-3 dialog" aria-label="Keyboard shortcuts" onClose={onClose}>
       <h2>Keyboard shortcuts</h2>
-      <dl class="shortcuts">
+      <dl class="pile gap-2 shortcuts">
         {SHORTCUTS.map(([keys, effect]) => (
           <div key={keys}>
             <dt>
@@ -31,7 +31,7 @@ export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
           </div>
         ))}
       </dl>
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={onClose}>Close</Button>
       </div>
     </dialog>

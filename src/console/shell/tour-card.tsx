@@ -15,13 +15,13 @@ export function TourCard() {
     navigate(STEPS[next]!.address(index)); // the buttons are disabled at the ends
   };
   return (
-    <aside class="tour-card" aria-label="Tour">
+    <aside class="pile raised gap-2 tour-card" aria-label="Tour">
       <p class="quiet">
         Step {step + 1} of {STEPS.length}
       </p>
       <h2>{title}</h2>
       <p>{text}</p>
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button kind="bare" onClick={leaveTour}>
           Leave the tour
         </Button>

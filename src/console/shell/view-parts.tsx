@@ -21,7 +21,7 @@ export function Views({ onClose }: { onClose(): void }) {
       <SaveForm address={address} />
       <PinForm key={consoleLocation.value.path} />
       {savedViews.value.length > 0 && (
-        <ul class="note-list" aria-label="Saved views">
+        <ul class="pile gap-1 note-list" aria-label="Saved views">
           {savedViews.value.map(({ name, address: saved }) => (
             <li key={name}>
               <a
@@ -51,7 +51,7 @@ function SaveForm({ address }: { readonly address: string }) {
   const [name, setName] = useState(formatTitle());
   return (
     <form
-      class="view-form"
+      class="pile gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         saveView({ name: name.trim(), address });
@@ -78,7 +78,7 @@ function PinForm() {
   if (parts.length === 0 || consoleLocation.value.path === '/console/dashboard') return null;
   return (
     <form
-      class="view-form"
+      class="pile gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         pinPart(part);

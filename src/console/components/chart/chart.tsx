@@ -86,7 +86,7 @@ function Brush({ label, dates, line, first, last, onRange }: BrushProps) {
   };
   const renderEdge = (part: 'from' | 'to', position: number) => (
     <span
-      class="brush-edge"
+      class="raised brush-edge"
       role="slider"
       tabIndex={0}
       aria-label={`${part === 'from' ? 'First' : 'Last'} date of ${label}`}
@@ -261,10 +261,15 @@ interface LegendProps {
 /** Renders the label of each colour and the value of each line at the cursor. */
 function Legend({ dates, at, lines, unit, mark, marksAre, onPoint }: LegendProps) {
   return (
-    <div class="legend">
+    <div class="wrap small second legend">
       <span class="legend-date">{dates[at]}</span>
       {lines.map(({ id, label, colour, values, isDashed, isBars, width }) => (
-        <span key={id} class="legend-line" onPointerEnter={() => onPoint(id)} onPointerLeave={() => onPoint(null)}>
+        <span
+          key={id}
+          class="inline-line legend-line"
+          onPointerEnter={() => onPoint(id)}
+          onPointerLeave={() => onPoint(null)}
+        >
           <Swatch {...{ colour, isDashed, width }} />
           {label}{' '}
           <span class="number">
@@ -307,7 +312,7 @@ const Swatch = ({ colour, isDashed, width }: SwatchProps) => (
 
 /** Renders the meaning of the triangles on the date axis. */
 const MarkLegend = ({ text }: { readonly text: string }) => (
-  <span class="legend-line mark-key">
+  <span class="inline-line legend-line small mark-key">
     <span aria-hidden="true">▲</span> {text}
   </span>
 );
@@ -349,7 +354,7 @@ function CursorTable({ label, dates, lines, at, from, unit, hasReference, onRemo
             </th>
             <th scope="col">Rebased to 100</th>
             <th scope="col">
-              Since <span class="whole-date">{dates[from]}</span>
+              Since <span class="one-line">{dates[from]}</span>
             </th>
             {hasDifference && <th scope="col">Minus {name}</th>}
           </tr>
@@ -414,7 +419,7 @@ function NoteMenu({ subject, range }: NoteMenuProps) {
       {() => (
         <>
           {notes.length > 0 && (
-            <ul class="note-list">
+            <ul class="pile gap-1 note-list">
               {notes.map(({ id, from, to, text }) => (
                 <li key={id}>
                   <span>
@@ -444,7 +449,7 @@ function NoteForm({ subject, range }: NoteMenuProps) {
   const isRight = text.trim() !== '' && problem === null;
   return (
     <form
-      class="note-form"
+      class="pile gap-2"
       onSubmit={(event) => {
         event.preventDefault();
         if (!isRight) return;
@@ -460,7 +465,7 @@ function NoteForm({ subject, range }: NoteMenuProps) {
         value={text}
         onInput={(event) => setText(event.currentTarget.value)}
       />
-      <span class="range-dates">
+      <span class="inline-line gap-1 range-dates">
         <input
           class="control date-input"
           aria-label="First day of the note"
@@ -585,7 +590,7 @@ export function Chart(props: ChartProps) {
   };
   const draw = () => plot.current && { label, plot: plot.current, dates, lines, unit, isLog, isStacked, first, last };
   return (
-    <figure class="chart" data-part={getPartName(label)}>
+    <figure class="stack gap-1 chart" data-part={getPartName(label)}>
       <ChartHead
         {...props}
         unit={unit}
@@ -647,8 +652,8 @@ function ChartHead(props: ChartHeadProps) {
   const hasMarkLegend = compares && marksAre !== undefined;
   if (!hasLegend) return null;
   return (
-    <figcaption class="chart-head">
-      <div class="chart-values">
+    <figcaption class="gap-2 chart-head">
+      <div class="pile chart-values">
         {compares ? (
           <CursorTable
             {...{ label, dates, lines, at, from, unit }}
@@ -659,7 +664,7 @@ function ChartHead(props: ChartHeadProps) {
           <Legend {...{ dates, at, lines, unit, mark, marksAre }} onPoint={props.onPoint} />
         )}
         {(props.hasNotes || hasMarkLegend) && (
-          <p class="chart-remarks">
+          <p class="gap-3 small one-line chart-remarks">
             {hasMarkLegend && <MarkLegend text={marksAre} />}
             {compares && mark !== undefined && <a href={mark.address}>{mark.label}</a>}
             {notes.map(({ id, text }) => (

@@ -127,7 +127,7 @@ export function CodeMirror(props: CodeMirrorProps) {
     const [first] = diagnostics;
     if (first !== undefined) view.dispatch({ selection: { anchor: first.from }, scrollIntoView: true });
   }, [marksJson]);
-  return <div ref={host} class="code-editor" />;
+  return <div ref={host} class="raised code-editor" />;
 }
 
 function createExtensions(latest: { readonly current: CodeMirrorProps }): readonly Extension[] {

@@ -13,7 +13,7 @@ export type ButtonProps = ButtonVariant & Omit<JSX.IntrinsicElements['button'], 
 
 export function Button({ kind = 'plain', children, type = 'button', ...rest }: ButtonProps) {
   return (
-    <button type={type} class={`button ${kind}`} {...rest}>
+    <button type={type} class={`inline-line raised one-line button ${kind}`} {...rest}>
       {children}
     </button>
   );
@@ -24,7 +24,7 @@ type LinkProps = ButtonVariant & Omit<JSX.IntrinsicElements['a'], 'class' | 'kin
 /** Renders a link that looks like a button. */
 export function LinkButton({ kind = 'plain', children, ...rest }: LinkProps) {
   return (
-    <a class={`button ${kind}`} {...rest}>
+    <a class={`inline-line raised one-line button ${kind}`} {...rest}>
       {children}
     </a>
   );
@@ -116,7 +116,7 @@ export function Popover({ label, title, kind = 'plain', children }: PopoverProps
     <div class="popover" ref={element}>
       <button
         type="button"
-        class={`button ${kind}`}
+        class={`inline-line raised one-line button ${kind}`}
         aria-label={label}
         aria-expanded={isOpen}
         onClick={() => setOpen(!isOpen)}
@@ -124,7 +124,7 @@ export function Popover({ label, title, kind = 'plain', children }: PopoverProps
         {title}
       </button>
       {isOpen && (
-        <div class="popover-panel" role="group" aria-label={label}>
+        <div class="pile frame raised gap-3 popover-panel" role="group" aria-label={label}>
           {children(close)}
         </div>
       )}

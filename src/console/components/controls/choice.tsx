@@ -52,7 +52,7 @@ interface SelectProps<V extends string> extends ChoiceProps<V> {
 /** Renders a select element with the options. */
 export function Select<V extends string>({ label, options, value, onChoose, isLabelShown = false }: SelectProps<V>) {
   return (
-    <label class="select">
+    <label class="inline-line gap-2 select">
       <span class={isLabelShown ? 'quiet' : 'unseen'}>{label}</span>
       <select class="control" value={value} onChange={(event) => onChoose(event.currentTarget.value as V)}>
         {options.map((option) => (
@@ -87,8 +87,8 @@ export function AddSelect({ label, prompt, options, onAdd }: AddSelectProps) {
   };
   const text = options.find(({ value }) => value === chosen)?.text;
   return (
-    <span class="add-select">
-      <label class="select">
+    <span class="gap-2 add-select">
+      <label class="inline-line gap-2 select">
         <span class="unseen">{label}</span>
         <select
           class="control"
@@ -158,7 +158,7 @@ export function Toggles<V extends string>({
 }: TogglesProps<V>) {
   const toggle = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
   return (
-    <div class="toggles" role="group" aria-label={label}>
+    <div class="wrap gap-2 toggles" role="group" aria-label={label}>
       {every !== undefined && (
         <button type="button" aria-pressed={chosen.length === 0} onClick={() => onChoose([])}>
           {every}

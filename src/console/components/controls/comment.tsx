@@ -23,7 +23,7 @@ interface CommentInputProps {
 /** Renders an input for a comment on a decision. */
 export function CommentInput({ label = 'Comment', isRequired = false, value, onChange }: CommentInputProps) {
   return (
-    <label class="comment-input">
+    <label class="pile gap-1 comment-input">
       {isRequired ? (
         <strong>
           {label} <span class="field-required">*</span>
@@ -94,7 +94,7 @@ export function DecideMany<D extends string>({ keys, noun, decisions, decide, on
       notifyChange();
     };
   return (
-    <div class="decide-many form-actions is-wide">
+    <div class="raised decide-many flow gap-3 form-actions is-wide">
       <span class="quiet">{countValues(keys.length, noun)} selected</span>
       <textarea
         class="control"

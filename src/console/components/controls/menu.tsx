@@ -50,7 +50,7 @@ export function Menu({ label, title, kind = 'plain', children }: MenuProps) {
   }, []);
   return (
     <details class="menu" ref={menu}>
-      <summary class={`button ${kind}`} aria-label={label}>
+      <summary class={`inline-line raised one-line button ${kind}`} aria-label={label}>
         {title}
       </summary>
       <ul>{children}</ul>

@@ -68,7 +68,7 @@ export function RangeBar({ start, end, hasOwnRanges = false }: RangeBarProps) {
   const to = range?.to ?? end;
   const isOwn = hasOwnRanges && range === null;
   return (
-    <div class="range-bar" role="group" aria-label="Range of dates">
+    <div class="flow gap-2 range-bar" role="group" aria-label="Range of dates">
       <div class="range-presets">
         {PRESETS.map((preset) => {
           const begin = selectLater(preset.from(end), start);
@@ -97,7 +97,7 @@ export function RangeBar({ start, end, hasOwnRanges = false }: RangeBarProps) {
         )}
       </div>
       <EarlierRanges start={start} end={end} />
-      <div class="range-dates">
+      <div class="inline-line gap-1 range-dates">
         <DateInput
           label="From"
           value={isOwn ? '' : from}
@@ -181,7 +181,7 @@ export function DateInput({ label, value, least, most, onChange }: DateInputProp
         }}
       />
       {isWrong && (
-        <span class="date-problem" role="alert">
+        <span class="small date-problem" role="alert">
           {typed.problem}
         </span>
       )}

@@ -47,9 +47,9 @@ function Expression({ spec, ...node }: ExpressionProps) {
     if (text !== null) onChange(text);
   };
   return (
-    <fieldset class="field-group">
+    <fieldset class="pile frame gap-2 field-group">
       <legend>{label}</legend>
-      {help != null && <p class="field-help">{renderCode(help)}</p>}
+      {help != null && <p class="small field-help">{renderCode(help)}</p>}
       <Node {...node} />
       <Button kind="bare" onClick={() => void toText()}>
         As text
@@ -166,7 +166,7 @@ function Operands({ node, path, onChange, ...shared }: OperandsProps) {
   const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });
   if (node['node'] === 'not')
     return (
-      <div class="field-row" role="group" aria-label="Condition that must be false">
+      <div class="pile gap-2 field-row" role="group" aria-label="Condition that must be false">
         <Node
           {...shared}
           value={operands[0]}
@@ -178,7 +178,7 @@ function Operands({ node, path, onChange, ...shared }: OperandsProps) {
   return (
     <>
       {operands.map((operand, at) => (
-        <div key={at} class="field-row" role="group" aria-label={`Condition ${at + 1}`}>
+        <div key={at} class="pile gap-2 field-row" role="group" aria-label={`Condition ${at + 1}`}>
           <div>
             <Node
               {...shared}
@@ -230,7 +230,7 @@ export function AnyField(props: AnyFieldProps) {
     spec.kind === 'rows' ? <Rows {...props} findings={ownFindings} /> : <Members {...props} findings={ownFindings} />;
   const content = (
     <>
-      {spec.help != null && <p class="field-help">{renderCode(spec.help)}</p>}
+      {spec.help != null && <p class="small field-help">{renderCode(spec.help)}</p>}
       {ownFindings
         .filter(({ path: one }) => one === text)
         .map((finding) => (
@@ -248,7 +248,7 @@ export function AnyField(props: AnyFieldProps) {
       </Optional>
     );
   return (
-    <fieldset class="field-group">
+    <fieldset class="pile frame gap-2 field-group">
       <legend>{spec.label}</legend>
       {content}
     </fieldset>
@@ -279,7 +279,7 @@ export function Optional({ label, isSet, children }: OptionalProps) {
   }, [isSet]);
   return (
     <details
-      class="field-group"
+      class="pile frame gap-2 field-group"
       role="group"
       aria-label={label}
       open={isOpen}
@@ -354,7 +354,7 @@ export function FieldRows({ label, value, onChange, row: fields }: FieldRowsProp
   return (
     <>
       {rows.map((row, position) => (
-        <div key={position} class="field-row" role="group" aria-label={`${label}, row ${position + 1}`}>
+        <div key={position} class="pile gap-2 field-row" role="group" aria-label={`${label}, row ${position + 1}`}>
           {fields(row, position, (own) => put(rows.map((other, i) => (i === position ? (own ?? {}) : other))))}
           <Button
             kind="bare"

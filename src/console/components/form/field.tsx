@@ -61,10 +61,10 @@ function Formula({ value, expects, datapoints, findings, children, onChange }: F
   const names = [...Object.keys(request.datapoints ?? {}), ...datapoints];
   const completions = isWritten ? listCompletions(text, names, functions) : [];
   return (
-    <div class="formula">
+    <div class="pile formula">
       {children}
       {completions.length > 0 && (
-        <div class="formula-completions" role="group" aria-label="Completions">
+        <div class="wrap gap-1 formula-completions" role="group" aria-label="Completions">
           {completions.map(({ insert, help }) => (
             <button key={insert} type="button" title={help} onClick={() => onChange(completeFormula(text, insert))}>
               {insert}
@@ -89,7 +89,7 @@ function Meaning({ text, found, findings }: MeaningProps) {
       <MarkedText text={text} finding={wrong} isStated={findings.some(({ message }) => message === wrong.message)} />
     );
   const evaluation = formatEvaluation(found);
-  return evaluation === '' ? null : <p class="field-help formula-values">{keepWordsWhole(evaluation)}</p>;
+  return evaluation === '' ? null : <p class="small field-help formula-values">{keepWordsWhole(evaluation)}</p>;
 }
 
 interface MarkedTextProps {
@@ -150,9 +150,9 @@ function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onCh
   const put = (position: number, pair: Pair) =>
     change(pairs.map((otherPair, i) => (i === position ? pair : otherPair)));
   return (
-    <div id={id} class="pairs" role="group" aria-label={label} aria-describedby={describedBy}>
+    <div id={id} class="pile gap-1 pairs" role="group" aria-label={label} aria-describedby={describedBy}>
       {pairs.map(([name, text], position) => (
-        <div key={position} class="pair">
+        <div key={position} class="pile gap-2 pair">
           <input
             class="control"
             aria-label={`${label}: name ${position + 1}`}
@@ -663,7 +663,7 @@ export function Field({
   return (
     <div
       id={`${id}-field`}
-      class={`field kind-${kind}${listClasses(spec, value)}`}
+      class={`pile field kind-${kind}${listClasses(spec, value)}`}
       onFocusOut={() => setTouched(true)}
       onChange={() => setTouched(true)}
     >
@@ -685,12 +685,12 @@ export function Field({
         onChange={onChange}
       />
       {helpText !== '' && (
-        <p id={`${id}-help`} class="field-help">
+        <p id={`${id}-help`} class="small field-help">
           {renderCode(formatFormHelp(helpText))}
         </p>
       )}
       {link !== undefined && (
-        <p class="field-help">
+        <p class="small field-help">
           <a href={link.address}>{link.text}</a>
         </p>
       )}
@@ -732,7 +732,7 @@ interface FieldFindingsProps extends Pick<FieldProps, 'spec' | 'findings' | 'onC
 function FieldFindings({ id, spec: { name: member, label, kind }, findings, notes, onChange }: FieldFindingsProps) {
   const names = findings.flatMap(listSuggestions);
   return (
-    <ul id={id} class="field-findings">
+    <ul id={id} class="small field-findings">
       {findings.map((finding) => (
         <li
           key={`${finding.code} ${finding.path} ${finding.message}`}
@@ -773,5 +773,5 @@ const isShort = (unit: string | null | undefined): unit is string => typeof unit
 
 /** Renders fields side by side. */
 export function FieldGrid({ children }: { readonly children: ComponentChildren }) {
-  return <div class="field-grid">{children}</div>;
+  return <div class="pile field-grid">{children}</div>;
 }

@@ -30,7 +30,7 @@ export function KindsField({
   const rows = listRows(value);
   return (
     <Optional label={label} isSet={rows.length > 0 || findings.some(isProblem)}>
-      {help != null && <p class="field-help">{renderCode(help)}</p>}
+      {help != null && <p class="small field-help">{renderCode(help)}</p>}
       <Answered resource={schemas} what="the fields">
         {(all) => {
           const member = findKindMember(all, findMemberSchema(all, schema)) ?? 'type';

@@ -31,7 +31,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
   );
   const content = (
     <>
-      {help != null && <p class="field-help">{renderCode(help)}</p>}
+      {help != null && <p class="small field-help">{renderCode(help)}</p>}
       {findings
         .filter(({ path: one }) => one === formatPath(path))
         .map((finding) => (
@@ -58,7 +58,7 @@ export function NestedField({ schema, spec, changes, value, findings, path, onCh
       </Optional>
     );
   return (
-    <fieldset class="field-group">
+    <fieldset class="pile frame gap-2 field-group">
       <legend>{label}</legend>
       {content}
     </fieldset>

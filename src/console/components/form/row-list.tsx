@@ -51,7 +51,7 @@ function ListRow({ id, isDragged, onDrop, children, ...head }: ListRowProps) {
   return (
     <li
       id={id}
-      class={`row${isDragged ? ' is-dragged' : ''}${head.isFolded ? ' is-folded' : ''}`}
+      class={`stack frame gap-2 row${isDragged ? ' is-dragged' : ''}${head.isFolded ? ' is-folded' : ''}`}
       tabIndex={id === undefined ? undefined : -1}
       onDragOver={(event) => event.preventDefault()}
       onDrop={onDrop}
@@ -83,7 +83,7 @@ function Line(props: Omit<ListRowProps, 'id' | 'isDragged' | 'onDrop' | 'childre
       <strong>
         {at + 1}. {title}
       </strong>
-      {isFolded && <span class="row-words quiet">{summary}</span>}
+      {isFolded && <span class="cut row-words quiet">{summary}</span>}
       {errors > 0 && <Badge kind="bad">{errors}</Badge>}
       {isInConflict === true && <Badge kind="bad">in conflict</Badge>}
       <span class="row-buttons">
@@ -164,7 +164,7 @@ export function KindList(props: KindListProps) {
         const kinds = readKinds(all, selectSchema(all), member);
         return (
           <>
-            <ol class="row-list">
+            <ol class="stack gap-2 row-list">
               {rows.map((row, position) => (
                 <KindRow
                   {...props}
@@ -212,7 +212,7 @@ function AddRow({ what, options, onAdd }: AddRowProps) {
   if (options.length > BUTTONS_MAX)
     return <AddSelect label={`Add a ${what}`} prompt={`+ Add a ${what}`} options={options} onAdd={onAdd} />;
   return (
-    <span class="add-select" role="group" aria-label={`Add a ${what}`}>
+    <span class="gap-2 add-select" role="group" aria-label={`Add a ${what}`}>
       {options.map(({ value, text }) => (
         <Button key={value} onClick={() => onAdd(value)}>
           <Icon name="plus" /> Add {text}
@@ -333,7 +333,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, conflic
   return (
     <>
       {rows.length > 0 && (
-        <ol class="row-list">
+        <ol class="stack gap-2 row-list">
           {rows.map((row, position) => (
             <Row
               key={getKey(row, position)}

@@ -34,9 +34,9 @@ function NamedField({ members, ...props }: NamedFieldProps) {
       </div>
     );
   return (
-    <fieldset class="field-group">
+    <fieldset class="pile frame gap-2 field-group">
       <legend>{spec.label}</legend>
-      {spec.help != null && <p class="field-help">{renderCode(spec.help)}</p>}
+      {spec.help != null && <p class="small field-help">{renderCode(spec.help)}</p>}
       <FieldGrid>
         {members.map((member) => (
           <Field

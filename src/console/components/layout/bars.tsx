@@ -169,8 +169,8 @@ export function Funnel({ steps, assets, rules = [], onName }: FunnelProps) {
   const heldCount = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
   return (
-    <ol class="funnel">
-      <li class="funnel-head quiet" aria-hidden="true">
+    <ol class="frame raised funnel">
+      <li class="small funnel-head quiet" aria-hidden="true">
         <span>Step</span>
         <span />
         <span>Kept</span>
@@ -227,12 +227,17 @@ interface ExcludedProps {
 
 function ExcludedSecurities({ names, onName }: ExcludedProps) {
   return (
-    <p class="funnel-names">
+    <p class="wrap gap-1 funnel-names">
       {names.slice(0, SHOWN_MAX).map((name) =>
         onName === undefined ? (
           <Badge key={name}>{name}</Badge>
         ) : (
-          <button key={name} type="button" class="badge" onClick={() => onName(name)}>
+          <button
+            key={name}
+            type="button"
+            class="inline-line gap-1 small second one-line badge"
+            onClick={() => onName(name)}
+          >
             {name}
           </button>
         ),

@@ -18,10 +18,10 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="dialog" aria-label={title} onClose={onClose}>
+    <dialog ref={dialog} class="pile raised gap-3 dialog" aria-label={title} onClose={onClose}>
       <h2>{title}</h2>
       {children}
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={onClose}>Keep</Button>
         <Button
           kind="danger"
@@ -48,7 +48,7 @@ export function FormDialog({ title, children, onClose }: FormDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);
   return (
-    <dialog ref={dialog} class="dialog is-wide" aria-label={title} onClose={onClose}>
+    <dialog ref={dialog} class="pile raised gap-3 dialog is-wide" aria-label={title} onClose={onClose}>
       <h2>{title}</h2>
       {children}
     </dialog>
@@ -79,7 +79,7 @@ export function SidePanel({ title, onClose, footer, children }: SidePanelProps) 
   return (
     <aside
       ref={panel}
-      class="side-panel"
+      class="raised side-panel"
       aria-label={title}
       tabIndex={-1}
       onKeyDown={(event) => {
@@ -88,12 +88,12 @@ export function SidePanel({ title, onClose, footer, children }: SidePanelProps) 
     >
       <header>
         <h2>{title}</h2>
-        <button type="button" class="panel-close" aria-label="Close" onClick={onClose}>
+        <button type="button" class="pile second panel-close" aria-label="Close" onClick={onClose}>
           <Icon name="close" />
         </button>
       </header>
-      <div class="panel-body">{children}</div>
-      {footer !== undefined && <div class="panel-footer">{footer}</div>}
+      <div class="pile gap-4 panel-body">{children}</div>
+      {footer !== undefined && <div class="pile gap-2 panel-footer">{footer}</div>}
     </aside>
   );
 }

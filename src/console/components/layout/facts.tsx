@@ -23,15 +23,15 @@ export interface Entry {
 /** Renders items with their states and descriptions. For panels that are too narrow for a table. */
 export function Entries({ label, entries }: { readonly label: string; readonly entries: readonly Entry[] }) {
   return (
-    <ul class="entries" aria-label={label}>
+    <ul class="frame raised entries" aria-label={label}>
       {entries.map(({ key, title, badge, aside, text }) => (
         <li key={key}>
-          <div class="entry-head">
+          <div class="flow entry-head">
             <span class="entry-title">{title}</span>
             {badge}
-            {aside !== undefined && <span class="entry-aside">{aside}</span>}
+            {aside !== undefined && <span class="small entry-aside">{aside}</span>}
           </div>
-          {text !== undefined && text !== '' && <div class="entry-text">{text}</div>}
+          {text !== undefined && text !== '' && <div class="second entry-text">{text}</div>}
         </li>
       ))}
     </ul>
@@ -73,7 +73,7 @@ interface JsonDocumentProps {
 /** Renders a stored document as JSON. */
 export function JsonDocument({ label, value }: JsonDocumentProps) {
   return (
-    <pre class="json-document" tabIndex={0} aria-label={label} role="group">
+    <pre class="frame json-document" tabIndex={0} aria-label={label} role="group">
       {JSON.stringify(value, null, 2)}
     </pre>
   );
@@ -91,7 +91,7 @@ export interface LinkCard {
 /** Renders links to possible next steps, each with a short description. */
 export function LinkCards({ label, cards }: { readonly label: string; readonly cards: readonly LinkCard[] }) {
   return (
-    <ul class="link-cards" aria-label={label}>
+    <ul class="pile gap-3 link-cards" aria-label={label}>
       {cards.map(({ icon, title, figure, text, address }) => (
         <li key={title}>
           <a href={address}>
@@ -137,7 +137,7 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
   return (
     <dl
       ref={list}
-      class="metrics"
+      class="pile frame raised metrics"
       aria-label={label}
       data-part={getPartName(label)}
       style={{ gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}

@@ -83,9 +83,9 @@ export function Page({ title, above = [], subtitle, actions, isEditor = false, c
     addVisit({ address: formatAddress(consoleLocation.peek().path, { store }), text: name });
   }, [name, store]);
   return (
-    <div class="page">
-      <header class="page-head">
-        <div class="page-names">
+    <div class="stack gap-4 page">
+      <header class="wrap spread gap-3 page-head">
+        <div class="text-flow page-names">
           {above.length > 0 && (
             <nav aria-label="Above" class="page-above">
               {above.map(({ address, text }) => (
@@ -96,10 +96,10 @@ export function Page({ title, above = [], subtitle, actions, isEditor = false, c
             </nav>
           )}
           <h1>{title}</h1>
-          {subtitle !== undefined && <div class="page-subtitle">{subtitle}</div>}
+          {subtitle !== undefined && <div class="flow second page-subtitle">{subtitle}</div>}
         </div>
         {actions !== undefined && actions !== false && (
-          <div class={isEditor ? 'page-actions is-fixed' : 'page-actions'}>{actions}</div>
+          <div class={isEditor ? 'wrap gap-2 page-actions is-fixed' : 'wrap gap-2 page-actions'}>{actions}</div>
         )}
       </header>
       {children}
@@ -128,10 +128,10 @@ interface SectionProps {
 /** Renders a part of a page under a heading. */
 export function Section({ title, aside, children }: SectionProps) {
   return (
-    <section class="section" aria-label={title}>
-      <header class="section-head">
+    <section class="stack gap-2 section" aria-label={title}>
+      <header class="flow spread gap-2 section-head">
         <h2>{title}</h2>
-        {aside !== undefined && <div class="section-aside">{aside}</div>}
+        {aside !== undefined && <div class="flow gap-2 second section-aside">{aside}</div>}
       </header>
       {children}
     </section>

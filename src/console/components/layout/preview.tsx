@@ -18,7 +18,7 @@ export function Earlier({ isEarlier, of = 'From the last valid definition', chil
   return (
     <section class="earlier" aria-label={isEarlier ? of : undefined}>
       {isEarlier && <p class="earlier-word">{of}</p>}
-      <div class={isEarlier ? 'earlier-figures is-earlier' : 'earlier-figures'}>{children}</div>
+      <div class={isEarlier ? 'stack gap-3 earlier-figures is-earlier' : 'stack gap-3 earlier-figures'}>{children}</div>
     </section>
   );
 }

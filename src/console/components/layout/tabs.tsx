@@ -42,7 +42,7 @@ export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
     </a>
   );
   return (
-    <nav ref={list} class="tabs" aria-label={label}>
+    <nav ref={list} class="one-line tabs" aria-label={label}>
       {shownTabs.map(link)}
       {hiddenTabs.length > 0 && (
         <Menu

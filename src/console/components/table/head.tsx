@@ -82,7 +82,7 @@ export function TableHead<R>(props: TableHeadProps<R>) {
   }
 
   return (
-    <div role="rowgroup" class="table-head" style={{ minWidth: `${computeWidth(columns)}px` }}>
+    <div role="rowgroup" class="small second table-head" style={{ minWidth: `${computeWidth(columns)}px` }}>
       <div role="row" aria-rowindex={1} class="table-row" style={{ gridTemplateColumns: template }}>
         {columns.map((column) => (
           <div

@@ -110,7 +110,7 @@ function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRestProps
   const first = columns.find(({ title }) => title !== '')!; // a column of the rest has a title
   const name = first.value(row) ?? MISSING_TEXT;
   return (
-    <dl class="table-rest" aria-label={`Details of ${name}, a row of ${label}`}>
+    <dl class="wrap table-rest" aria-label={`Details of ${name}, a row of ${label}`}>
       {[...new Set([first, ...restColumns])].map((column) => (
         <div key={column.id}>
           <dt>{column.title}</dt>
@@ -552,7 +552,7 @@ function TableBody<R>(props: TableBodyProps<R>) {
   return (
     <>
       <div
-        class="table"
+        class="frame table"
         ref={scroller}
         style={{ maxHeight: `${height}px` }}
         tabIndex={isGrid ? -1 : 0}
@@ -749,7 +749,9 @@ function HiddenContent<R>(props: HiddenContentProps<R>) {
     return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} below={below} label={label} />;
   if (isGrid || otherColumns.length === 0 || model.entries.length === 0) return null;
   return (
-    <p class="table-hint quiet">A selected row also shows: {otherColumns.map(({ title }) => title).join(', ')}.</p>
+    <p class="small table-hint quiet">
+      A selected row also shows: {otherColumns.map(({ title }) => title).join(', ')}.
+    </p>
   );
 }
 
@@ -855,7 +857,7 @@ function TableTools<R>(props: TableToolsProps<R>) {
   const { label, rows, searchIn, typed, onType, model, tools } = props;
   const { found } = model;
   return (
-    <div class="table-tools">
+    <div class="flow gap-3 table-tools">
       {searchIn !== undefined && (
         <input
           type="search"
@@ -870,7 +872,7 @@ function TableTools<R>(props: TableToolsProps<R>) {
         {found.length === rows.length ? '' : `${formatCount(found.length)} of `}
         {countValues(rows.length, 'row')}
       </span>
-      <div class="table-acts">
+      <div class="flow gap-1 table-acts">
         {tools}
         <Popover label={`Columns of ${label}`} title="Columns" kind="bare">
           {() => <Arrangement {...props} />}
@@ -908,7 +910,7 @@ function Arrangement<R>({
   return (
     <>
       {groups.length > 0 && (
-        <label class="table-choice">
+        <label class="line gap-2 table-choice">
           Group by
           <select
             class="control"
@@ -927,7 +929,7 @@ function Arrangement<R>({
           </select>
         </label>
       )}
-      <label class="table-choice">
+      <label class="line gap-2 table-choice">
         <input type="checkbox" checked={isFiltering} onChange={onFilters} /> Filter by column
       </label>
       <ul class="table-columns">
@@ -1033,7 +1035,7 @@ export function Table<R>(given: TableProps<R>) {
     setFiltering(!isFiltering);
   };
   return (
-    <div class="table-whole" data-part={getPartName(props.label)}>
+    <div class="stack gap-2 table-whole" data-part={getPartName(props.label)}>
       {(searchIn !== undefined || rows.length > TOOLS_MIN) && (
         <TableTools
           {...props}

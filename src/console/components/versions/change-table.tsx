@@ -123,7 +123,7 @@ export function Sentences({ removed, added }: SentencesProps) {
   const pairs = pairSentences(removed, added);
   const isPaired = (text: string) => pairs.some(({ before, after }) => text === before || text === after);
   return (
-    <ul class="version-sentences" aria-label="In words">
+    <ul class="pile gap-2 bare-list version-sentences" aria-label="In words">
       {pairs.map(({ before, words: [start, old, next, end] }) => (
         <li key={before} class="version-both">
           {start}

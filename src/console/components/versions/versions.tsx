@@ -176,7 +176,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
           {(found) => <Changes of={of} difference={found} />}
         </Answered>
       )}
-      <div class="version-restore">
+      <div class="flow gap-3 version-restore">
         <Field
           spec={{ name: 'note', label: 'Reason', kind: 'text' }}
           value={note}
@@ -255,7 +255,7 @@ function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsPro
   const summaries = useChangeSummaries(of, versions);
   const runVersion = useRunVersion(of);
   return (
-    <div class="versions">
+    <div class="stack gap-4 versions">
       <Table
         label={`versions of ${of.id}`}
         name="versions"

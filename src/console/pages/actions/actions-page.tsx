@@ -453,7 +453,7 @@ function Decision({ action: { action_id: id, state, decisions } }: { readonly ac
         />
       </details>
       <CommentInput value={comment} onChange={setComment} />
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         {state !== 'confirmed' && (
           <Button kind="main" onClick={() => decide('confirmed')}>
             Confirm
@@ -517,7 +517,7 @@ function FilteredActions(listed: ListedActions) {
   return (
     <>
       {isKnown && <Undecided actions={scopedActions} today={today} />}
-      <div class="filter-bar">
+      <div class="flow gap-3 filter-bar">
         <Choice
           label="Scope"
           options={[
@@ -537,7 +537,7 @@ function FilteredActions(listed: ListedActions) {
           value={state}
           onChoose={(value) => setParameters({ state: value === 'any' ? null : value, action: null })}
         />
-        <label class="select">
+        <label class="inline-line gap-2 select">
           <span class="quiet">Ex-date from</span>
           <DateInput
             label="Ex-date from"

@@ -331,7 +331,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
   return (
     <>
       <CommentInput value={comment} onChange={setComment} />
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         {state === 'pending' && !isOwn && (
           <ActionButton kind="main" act={decide('approve', 'has your agreement')}>
             Approve

@@ -492,7 +492,7 @@ function Result({ view, currency }: ResultProps) {
   return (
     <>
       <Figures view={view} currency={currency} />
-      <div class="side-by-side">
+      <div class="pile gap-5 side-by-side">
         <TrackingErrors view={view} />
         <Outcomes view={view} />
       </div>

@@ -235,7 +235,7 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
   const needed = listMissing(file, terms).filter((item) => item !== MODEL || !isModelMissing);
   const isReady = needed.length === 0 && !isModelMissing;
   return (
-    <div class="batch-form">
+    <div class="pile gap-4 batch-form">
       {isModelMissing && <NoModel parent={getParent(terms)} models={selectApplicable(terms).length} />}
       <FileChoice
         file={file}
@@ -256,7 +256,7 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
         />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
-      <div class="batch-line">
+      <div class="flow batch-line">
         <Button
           kind="main"
           aria-describedby="batch-start"
@@ -317,7 +317,7 @@ const NoModel = ({ parent, models }: NoModelProps) => (
     kind="warning"
     title={formatNoModel(parent, models)}
     action={
-      <a class="button plain" href={formatEstimateAddress(parent)}>
+      <a class="inline-line raised one-line button plain" href={formatEstimateAddress(parent)}>
         Estimate a factor model
       </a>
     }
@@ -360,7 +360,7 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
           currentTarget.value = '';
         }}
       />
-      <div class="field" role="group" aria-labelledby="batch-file">
+      <div class="pile field" role="group" aria-labelledby="batch-file">
         <span class="batch-label" id="batch-file">
           Accounts file
           <span class="field-required" title="required" aria-hidden="true">
@@ -369,7 +369,7 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
           </span>
           <span class="unseen">, required</span>
         </span>
-        <div class="batch-line">
+        <div class="flow batch-line">
           <Button onClick={() => input.current?.click()}>Choose a file</Button>
           {file !== null && (
             <strong>
@@ -378,7 +378,7 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
             </strong>
           )}
         </div>
-        <p class="field-help">
+        <p class="small field-help">
           CSV, Parquet, Arrow, or lines of JSON.{' '}
           <Download
             address="/optimise/batches/template"
@@ -509,7 +509,11 @@ function addLiveJobs(listed: readonly JobStatus[]): readonly JobStatus[] {
 function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
   const [isOpen, setOpen] = useState(isFirst || getParameter('batch') !== null);
   return (
-    <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      class="stack raised gap-3 designer-part"
+      open={isOpen}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>
         <h2>New batch</h2>
       </summary>
@@ -701,7 +705,7 @@ function Latest({ row }: { readonly row: BatchRow | undefined }) {
         </>
       }
     >
-      <div class="side-by-side">
+      <div class="pile gap-5 side-by-side">
         <TrackingErrors view={view} />
         <Outcomes view={view} />
         <Conflicts view={view} />

@@ -62,8 +62,8 @@ function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
     setParameters({ month: nextMonth, day: null, ...(isKnown ? {} : { from: `${nextMonth}-01` }) });
   };
   return (
-    <div class="month">
-      <header class="month-head">
+    <div class="stack gap-2 month">
+      <header class="line gap-2 month-head">
         <Button kind="bare" aria-label="Month before" onClick={() => go(-1)}>
           <span class="turned">
             <Icon name="up" />
@@ -83,7 +83,7 @@ function MonthGrid({ month, day, events, from, to }: MonthGridProps) {
           Today
         </Button>
       </header>
-      <table class="month-days" data-part="Events of a month" aria-label={`Events of ${name}`}>
+      <table class="raised month-days" data-part="Events of a month" aria-label={`Events of ${name}`}>
         <thead>
           <tr>
             {WEEKDAYS.map((day) => (
@@ -128,7 +128,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
   return (
     <td class={isOther ? 'is-other' : isToday ? 'is-today' : ''}>
       {events.length === 0 ? (
-        <span class="month-number">{number}</span>
+        <span class="small month-number">{number}</span>
       ) : (
         <button
           type="button"
@@ -139,17 +139,17 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
           <span class="unseen">
             {date}: {countValues(events.length, 'event')}
           </span>
-          <span class="month-number">{number}</span>
+          <span class="small month-number">{number}</span>
           {shownEvents.map((event, k) => (
             <span key={k} class={`month-event ${getEventColour(event)}`}>
               {event.index_id === null ? (
                 <>
-                  {event.calendar} <span class="month-kind">{formatEvent(event)}</span>
+                  {event.calendar} <span class="second">{formatEvent(event)}</span>
                 </>
               ) : (
                 <>
-                  <span class="month-index">{event.index_id}</span>{' '}
-                  <span class="month-kind">{formatKindName(event.kind)}</span>
+                  <span class="cut month-index">{event.index_id}</span>{' '}
+                  <span class="second">{formatKindName(event.kind)}</span>
                 </>
               )}
             </span>
@@ -217,7 +217,7 @@ export function CalendarPage() {
           <>
             {view === 'month' && <NextFigures events={all} />}
             {view === 'month' && (
-              <div class="calendar-first">
+              <div class="stack gap-5 calendar-first">
                 <MonthGrid month={month ?? first.slice(0, 7)} day={day} events={all} from={first} to={last} />
                 <NextEvents events={all} first={first} />
               </div>
@@ -368,7 +368,7 @@ interface FiltersProps {
 function Filters({ view, kinds, index, from }: FiltersProps) {
   const indices = useList('indices');
   return (
-    <div class="filter-bar">
+    <div class="flow gap-3 filter-bar">
       <Choice
         label="View"
         options={VIEWS}
@@ -395,7 +395,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
         onChoose={(chosen) => setParameters({ index: chosen === '' ? null : chosen })}
       />
       {from !== null && view === 'list' && (
-        <label class="select">
+        <label class="inline-line gap-2 select">
           <span class="quiet">One year from</span>
           <DateInput
             label="From"
@@ -431,7 +431,12 @@ function Subscribe({ address, query }: SubscribeProps) {
       {!hasKey.value && navigator.clipboard !== undefined && (
         <Button onClick={() => void copy()}>Copy the iCalendar address</Button>
       )}
-      <Download class="button plain" address={address} fileName="divisor.ics" read={() => read(query)}>
+      <Download
+        class="inline-line raised one-line button plain"
+        address={address}
+        fileName="divisor.ics"
+        read={() => read(query)}
+      >
         Download iCalendar
       </Download>
     </>

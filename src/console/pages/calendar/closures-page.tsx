@@ -49,7 +49,7 @@ function Changes({ edited, open, onOpen }: ChangesProps) {
       {changes.length === 0 ? (
         <p class="quiet">No change is recorded: only the rules of the exchange apply.</p>
       ) : (
-        <table class="closure-changes" aria-label="recorded changes">
+        <table class="raised closure-changes" aria-label="recorded changes">
           <thead>
             <tr>
               {['Date', 'Session', 'Hours', 'Reason', 'Change'].map((head) => (

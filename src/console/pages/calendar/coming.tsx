@@ -11,7 +11,7 @@ type Event = EventsView['events'][number];
 
 /** Renders the kind of an event in its colour. */
 export const EventBadge = ({ event }: { readonly event: Event }) => (
-  <span class={`badge ${getEventColour(event)}`}>{formatEventKind(event)}</span>
+  <span class={`inline-line gap-1 small second one-line badge ${getEventColour(event)}`}>{formatEventKind(event)}</span>
 );
 
 /**
@@ -41,7 +41,7 @@ interface ComingDaysProps {
 
 /** Renders the next days with events. Each kind of event lists its indices or exchanges. */
 export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
-  <ul class="coming">
+  <ul class="pile bare-list coming">
     {groupByDay(events)
       .slice(0, shown)
       .map(([first, ...others]) => (

@@ -200,7 +200,7 @@ function ChosenRuns({ runs }: { readonly runs: BacktestRecordCollection['backtes
     return <EmptyState title="Nothing to compare yet">Run an index or a strategy first.</EmptyState>;
   return (
     <>
-      <div class="compare-choice">
+      <div class="wrap compare-choice">
         <Toggles
           label="Runs compared"
           values={ids}
@@ -236,7 +236,7 @@ function Benchmark({ value, offered }: BenchmarkProps) {
   const indices = useList('indices');
   const series = useList('series');
   return (
-    <div class="compare-benchmark">
+    <div class="pile gap-3 compare-benchmark">
       <Field
         spec={{
           name: 'benchmark',
@@ -271,7 +271,7 @@ function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
   const view = useOneAtATime(`${ids.join()} ${benchmark} ${worldVersion.value}`, () => compare({ ids, benchmark }, {}));
   const { data, trouble, isBehind } = view;
   return (
-    <div aria-busy={isBehind} class={isBehind ? 'live-answer is-behind' : 'live-answer'}>
+    <div aria-busy={isBehind} class={isBehind ? 'stack gap-3 live-answer is-behind' : 'stack gap-3 live-answer'}>
       {isBehind && data === undefined && <Wait what="the comparison" />}
       {trouble !== null && <Problem trouble={trouble} />}
       {data !== undefined && trouble === null && (

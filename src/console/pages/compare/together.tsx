@@ -430,7 +430,7 @@ function Pairs({ data: { dates, series, sessions }, entries }: PairsProps) {
   );
   const stores = new Set(weights.data?.flatMap((own) => own?.store ?? []));
   return (
-    <div class="side-by-side">
+    <div class="pile gap-5 side-by-side">
       <Matrix
         title="Correlations"
         note={`${formatCount(dates.length - 1)} daily returns`}

@@ -243,7 +243,7 @@ export function DashboardPage() {
       ) : (
         <>
           <PartRange runs={summaries} hasOwnRanges={all.some(hasOwnRange)} />
-          <ul class="dashboard">
+          <ul class="pile dashboard">
             {all.map((one, k) => (
               <PinCard
                 key={one.id}
@@ -298,7 +298,7 @@ function PinCard({ one, all, runs, isNext, onLoad, onMove, onDrag, onDrop }: Pin
   const [height, setHeight] = useState(FIRST_HEIGHT);
   return (
     <li
-      class="dashboard-pin"
+      class="stack frame gap-1 dashboard-pin"
       style={{ '--rows': height + CARD_REST, '--columns': 2 * one.width }}
       onDragOver={(event) => onDrop !== undefined && event.preventDefault()}
       onDrop={(event) => {

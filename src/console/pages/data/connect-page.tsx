@@ -169,12 +169,12 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   };
   return (
     <details
-      class="field-group"
+      class="pile frame gap-2 field-group"
       open={isOpen || findings.length > 0}
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>Tables with other names</summary>
-      <p class="field-help">
+      <p class="small field-help">
         {found.length === 0
           ? 'Enter the names of files or tables that differ from the names below. The tables of a database are listed after it has been read.'
           : `Tables in the database: ${found.join(', ')}.`}
@@ -265,7 +265,7 @@ interface SourcesProps {
  * source is filled in.
  */
 const Sources = ({ value, onChange }: SourcesProps) => (
-  <ul class="sources" aria-label="Sources">
+  <ul class="pile gap-3 sources" aria-label="Sources">
     {SOURCES.map(({ kind, title, example, text }) => {
       const location = String(value['location'] ?? '');
       const isFree = location === '' || SOURCES.some((source) => source.example === location);
@@ -302,7 +302,7 @@ interface ActionsProps {
 }
 
 const Actions = ({ missing, isReading, isLooking, onCheck }: ActionsProps) => (
-  <div class="form-actions">
+  <div class="flow gap-3 form-actions">
     <Button disabled={isLooking || isReading || missing.includes('location')} onClick={onCheck}>
       Check the source
     </Button>

@@ -222,7 +222,7 @@ export function Coverage({ store }: { readonly store: DataStore }) {
     service.value.call('listFields', { query, signal }),
   );
   return (
-    <div class="data-part">
+    <div class="stack gap-5">
       <Answered resource={history} what="the coverage through time">
         {(view) => (
           <>

@@ -66,7 +66,7 @@ const NAME_COLUMN: Column<DataStore> = {
   grow: 3,
   value: (store) => store.name,
   show: (store) => (
-    <span class="store-name">
+    <span class="gap-2 store-name">
       <a href={storeAddress(store.store_id)} tabIndex={-1}>
         {store.name}
       </a>
@@ -253,7 +253,7 @@ const compareStores = (a: DataStore, b: DataStore): number =>
 function Served({ store }: { readonly store: DataStore | undefined }) {
   if (store === undefined) return null;
   return (
-    <div class="served-data">
+    <div class="pile gap-5 served-data">
       <CoverageChart store={store} height={190} />
       <LatestVersions store={store} />
     </div>

@@ -20,7 +20,7 @@ interface FindingTableProps {
 export function FindingTable({ label, findings, formatRowAddress, formatRemark }: FindingTableProps) {
   const hasRows = findings.some(({ path }) => /^\d+$/.test(parseLocation(path).row));
   return (
-    <div class="finding-table" role="group" aria-label={label} tabIndex={0}>
+    <div class="frame raised finding-table" role="group" aria-label={label} tabIndex={0}>
       <table>
         <thead>
           <tr>

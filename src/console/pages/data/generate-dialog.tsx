@@ -34,7 +34,7 @@ export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProp
     },
   };
   return (
-    <dialog ref={dialog} class="dialog is-wide" aria-label="Generate a market" onClose={onClose}>
+    <dialog ref={dialog} class="pile raised gap-3 dialog is-wide" aria-label="Generate a market" onClose={onClose}>
       <h2>Generate a market</h2>
       <p class="quiet">{MARKET_WORDS}</p>
       <SchemaForm {...form} names={FIRST_FIELDS} />
@@ -47,7 +47,7 @@ export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProp
           {trouble.message}
         </p>
       )}
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={onClose}>Cancel</Button>
         <ActionButton
           kind="main"

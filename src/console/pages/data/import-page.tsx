@@ -49,7 +49,7 @@ function DropArea({ isSmall, onFiles }: DropAreaProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <section
-      class={`drop${isOver ? ' is-over' : ''}${isSmall ? ' is-small' : ''}`}
+      class={`pile gap-2 drop${isOver ? ' is-over' : ''}${isSmall ? ' is-small' : ''}`}
       aria-label="Files"
       onDragOver={(event) => {
         event.preventDefault();
@@ -81,7 +81,7 @@ function DropArea({ isSmall, onFiles }: DropAreaProps) {
           event.currentTarget.value = '';
         }}
       />
-      <div class="drop-actions">
+      <div class="wrap gap-2">
         <Button kind="main" onClick={() => input.current?.click()}>
           Choose files
         </Button>
@@ -127,7 +127,7 @@ const TABLES = [
 function FileGuide() {
   return (
     <Section title="Tables" aside="files in the format of a vendor are mapped in the next step">
-      <div class="finding-table file-guide" role="group" aria-label="Tables of a store" tabIndex={0}>
+      <div class="frame raised finding-table file-guide" role="group" aria-label="Tables of a store" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -171,7 +171,7 @@ const EXAMPLES = [
 
 /** Renders the first lines of the most important files. */
 const Examples = () => (
-  <div class="file-examples">
+  <div class="pile gap-3 file-examples">
     {EXAMPLES.map(([name, text]) => (
       <figure key={name}>
         <figcaption class="quiet">First lines of {name}</figcaption>
@@ -243,7 +243,7 @@ function FileList({ files, findings, isMapped, onChange }: FileListProps) {
   const prices = listedFiles.filter(({ table }) => table === 'market');
   const isFolded = prices.length > LISTED_MAX;
   return (
-    <ul class="file-list" aria-label="Files to import">
+    <ul class="frame raised file-list" aria-label="Files to import">
       {isFolded && <FoldedFiles files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
       {(isFolded ? listedFiles.filter(({ table }) => table !== 'market') : listedFiles).map((one) => (
         <FileRow key={`${one.file.name} ${one.at}`} one={one} acts={acts} />
@@ -484,7 +484,7 @@ interface ImportBarProps {
 /** Renders the bar with the button that creates the store. The bar is always visible. */
 function ImportBar({ files, mapping, sent, problem, isReady }: ImportBarProps) {
   return (
-    <div class="import-bar" role="group" aria-label="Import of the files">
+    <div class="flow import-bar" role="group" aria-label="Import of the files">
       <Button kind="main" type="submit" form={FORM_ID} disabled={!isReady || sent !== null}>
         Import
       </Button>

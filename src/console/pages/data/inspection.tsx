@@ -209,7 +209,7 @@ function Read({
   const read = data ?? proposed;
   const elsewhere = trouble?.findings.filter(({ path }) => !path.startsWith('mapping.')) ?? [];
   return (
-    <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+    <div class={isBehind ? 'stack gap-3 live-answer is-behind' : 'stack gap-3 live-answer'} aria-busy={isBehind}>
       {isBehind && <Wait what="the bars read with the mapping" />}
       {trouble !== null && (trouble.findings.length === 0 || elsewhere.length > 0) && (
         <Problem trouble={{ ...trouble, findings: elsewhere }} />
@@ -241,7 +241,7 @@ const ReadRows = ({ result: { files, rows_read: rows, preview } }: { readonly re
 function Preview({ frame: { columns, data } }: { readonly frame: InspectResult['preview'] }) {
   if (data.length === 0) return null;
   return (
-    <div class="finding-table" role="group" aria-label="First bars" tabIndex={0}>
+    <div class="frame raised finding-table" role="group" aria-label="First bars" tabIndex={0}>
       <table>
         <thead>
           <tr>

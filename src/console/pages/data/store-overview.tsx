@@ -29,7 +29,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
   const warnings = useWarningMetric(store);
   const users = useStoreUsers()(store);
   return (
-    <div class="data-part">
+    <div class="stack gap-5">
       <Metrics
         label="Contents of the store"
         metrics={[
@@ -50,7 +50,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
       {store.end !== null && <CoverageChart store={store} height={170} />}
       {findings.length > 0 && <ReadFindings store={store} findings={findings} />}
       <LastRefresh id={store.store_id} />
-      <div class="side-by-side">
+      <div class="pile gap-5 side-by-side">
         <Section title="About">
           <Facts
             facts={[
@@ -234,7 +234,7 @@ function Settings({ store }: { readonly store: DataStore }) {
           ))}
         </FieldGrid>
         {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
-        <div class="form-actions">
+        <div class="flow gap-3 form-actions">
           <Button type="submit" disabled={Object.keys(changes).length === 0}>
             Save
           </Button>

@@ -281,7 +281,7 @@ function NewOverride({ store, trouble, send }: NewOverrideProps) {
       </FieldGrid>
       {identifier !== '' && isDate(date) && <Present store={store} place={{ identifier, date }} price={price} />}
       <CommentInput label="Reason, with the source of the price" isRequired value={reason} onChange={setReason} />
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         <ActionButton kind="main" disabled={!isReady} act={act}>
           {needsApproval ? 'Request the override' : 'Override the price'}
         </ActionButton>

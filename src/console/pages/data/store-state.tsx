@@ -28,7 +28,7 @@ export function StoreState({ store }: { readonly store: DataStore }) {
   const job = runningStoreJob(store.store_id);
   if (job === undefined) return store.status === 'ready' ? <StoreAge store={store} /> : <StoreStatus store={store} />;
   return (
-    <span class="store-job" title={job.message}>
+    <span class="line gap-2 store-job" title={job.message}>
       <span class="number">{job.status === 'pending' ? 'waiting' : formatPercent(job.progress, 0)}</span>
       <Progress value={job.progress} label={job.job_id} />
     </span>

@@ -247,7 +247,7 @@ function WarningRemedies({ warning, store }: Pick<WarningDetailProps, 'warning' 
   const [from, to] = findPeriod(date);
   const address = formatAddress(formatSecurityAddress(identifier), { store: findOtherStore(store) ?? null, from, to });
   return (
-    <div class="form-actions">
+    <div class="flow gap-3 form-actions">
       <LinkButton href={address}>Open {identifier} around this day</LinkButton>
       {store.managed ? (
         <LinkButton href="/console/data/import">Import the correct price</LinkButton>
@@ -308,7 +308,7 @@ function Prices({ view, date, repair }: PricesProps) {
   }, [view, repair]);
   const flags = useMemo(() => [{ date, label: 'Warning', isWritten: true }], [date]);
   return (
-    <div class="doubt-chart">
+    <div class="pile gap-2">
       <Chart
         label={`CLOSE of ${view.identifier} around ${date}`}
         dates={dates}
@@ -405,7 +405,7 @@ function WarningList(props: WarningListProps) {
     setParameters({ repairs: nextIds.length === 0 ? null : nextIds.join() });
   };
   return (
-    <div class="data-part">
+    <div class="stack gap-5">
       <WarningBar {...props} repairable={repairable} chosen={chosenIds} onChoose={choose} />
       <WarningCauses warnings={warnings} chosen={cause} isManaged={store.managed} />
       <Table
@@ -444,7 +444,7 @@ interface WarningBarProps extends WarningListProps {
 /** Renders the number of warnings, the meaning of a repair, and the button that applies the chosen repairs. */
 function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: WarningBarProps) {
   return (
-    <div class="doubt-bar">
+    <div class="flow spread warning-bar">
       <p>
         {countValues(total, 'warning')}, {formatCount(repairable.length)} with a repair
         {total > warnings.length && `; the ${formatCount(warnings.length)} with the highest confidence are shown`}
@@ -455,7 +455,7 @@ function WarningBar({ store, warnings, total, repairable, chosen, onChoose }: Wa
         {repairable.length > 0 && ` Repairs are written to a new store${store.active ? ', which is then served' : ''}.`}
       </p>
       {may('data') && repairable.length > 0 && (
-        <div class="form-actions">
+        <div class="flow gap-3 form-actions">
           <label>
             <input
               type="checkbox"

@@ -566,7 +566,7 @@ function PendingChanges({ id, pending, saving, note }: PendingChangesProps) {
         />
       )}
       {saving.trouble !== null && <Problem trouble={saving.trouble} />}
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={saving.dropPending}>Cancel</Button>
         {fixed.length === 0 && (
           <Button
@@ -603,7 +603,7 @@ function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
           The next run computes every close again. Closes that differ are refused until they are restated with a reason,
           or decided by an error policy.
         </p>
-        <div class="form-actions">
+        <div class="flow gap-3 form-actions">
           <Button kind="danger" disabled={isDisabled} onClick={onChange}>
             Change the whole history
           </Button>
@@ -677,7 +677,7 @@ function Forms({ document }: { readonly document: JsonObject }) {
   };
   return (
     <div class="designer-forms" ref={frame}>
-      <nav class="designer-sections" aria-label="Sections of the definition">
+      <nav class="wrap designer-sections" aria-label="Sections of the definition">
         {sections.map(([title], at) => (
           <Button key={title} kind="bare" aria-current={at === current ? 'true' : undefined} onClick={() => show(at)}>
             {title}
@@ -938,7 +938,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           {left && isChanged && <UnsavedBanner onDiscard={discard} />}
           {absent !== undefined && <Beneath absent={absent} />}
           <SavedIndex id={id} saving={saving} mine={document} note={note} />
-          <div class="designer">
+          <div class="pile gap-5 designer">
             <Forms document={document} />
             <Live findings={findings} isValid={isValid} store={store} />
           </div>

@@ -51,7 +51,7 @@ function JsonEditor() {
   return (
     <>
       <textarea
-        class="control json-editor"
+        class="control small json-editor"
         aria-label="Definition as JSON"
         aria-invalid={problem !== null}
         spellcheck={false}
@@ -138,7 +138,10 @@ function LevelView({ sketchedLevel, isUnchecked, shown }: LevelViewProps) {
   );
   const target = draft.at(['overlay', 'target']);
   return (
-    <div class={sketchedLevel.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={sketchedLevel.isBehind}>
+    <div
+      class={sketchedLevel.isBehind ? 'stack gap-3 live-answer is-behind' : 'stack gap-3 live-answer'}
+      aria-busy={sketchedLevel.isBehind}
+    >
       {(sketchedLevel.isBehind || isUnchecked) && sketchedLevel.data === undefined && <Wait what="the level" />}
       {sketchedLevel.trouble !== null && !isListed(sketchedLevel.trouble, shown) && (
         <Problem trouble={sketchedLevel.trouble} />
@@ -637,8 +640,11 @@ function Views({ findings, isValid, store, start, end, storeName }: ViewsProps) 
   );
   const level = useLevelSketch(canPreview && view === 'level' ? document : null);
   return (
-    <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Preview">
-      <div class="live-bar">
+    <aside
+      class={isFolded ? 'stack raised gap-3 designer-live is-folded' : 'stack raised gap-3 designer-live'}
+      aria-label="Preview"
+    >
+      <div class="flow spread gap-2 live-bar">
         <Choice
           label="View"
           options={views}
@@ -687,7 +693,7 @@ interface DecisionDateProps extends Pick<ViewsProps, 'start' | 'end'> {
 function DecisionDate({ asOf, start, end }: DecisionDateProps) {
   if (asOf === null || start === null || end === null) return null;
   return (
-    <label class="select">
+    <label class="inline-line gap-2 select">
       <span class="quiet">On</span>
       <DateInput
         label="Decision date"
@@ -712,7 +718,7 @@ interface AnswerProps<T> {
 /** Renders the last response. It is marked while it belongs to an earlier draft. */
 function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, shown, children }: AnswerProps<T>) {
   return (
-    <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+    <div class={isBehind ? 'stack gap-3 live-answer is-behind' : 'stack gap-3 live-answer'} aria-busy={isBehind}>
       {isBehind && data === undefined && <Wait what="the preview" />}
       {trouble !== null &&
         (isListed(trouble, shown) ? (

@@ -59,7 +59,10 @@ interface PartProps {
 /** Renders a section of the definition. */
 export function Part({ title, help, isRoomy = false, aside, children }: PartProps) {
   return (
-    <section class={isRoomy ? 'designer-part is-roomy' : 'designer-part'} aria-label={title}>
+    <section
+      class={isRoomy ? 'stack raised gap-3 designer-part is-roomy' : 'stack raised gap-3 designer-part'}
+      aria-label={title}
+    >
       <header>
         <h2>{title}</h2>
         {aside}
@@ -207,9 +210,9 @@ function Universes({ fields, within, help }: UniversesProps) {
   const rows = Array.isArray(parts) ? (parts as readonly Json[]) : [];
   const [removed, setRemoved] = useState(0);
   return (
-    <fieldset class="field-group">
+    <fieldset class="pile frame gap-2 field-group">
       <legend>Universes</legend>
-      {help !== null && <p class="field-help">{help}</p>}
+      {help !== null && <p class="small field-help">{help}</p>}
       {listFindingsAt(findings, within).map((finding) => (
         <p key={finding.code} class="down">
           {formatMessageAt(finding, 'of', 'Universes')}
@@ -217,7 +220,7 @@ function Universes({ fields, within, help }: UniversesProps) {
       ))}
       {rows.map((_, at) => (
         // The key changes when a row is removed. Values of other kinds that are remembered then stay with their row.
-        <div key={`${removed} ${at}`} class="field-row" role="group" aria-label={`Universe ${at + 1}`}>
+        <div key={`${removed} ${at}`} class="pile gap-2 field-row" role="group" aria-label={`Universe ${at + 1}`}>
           <Fields fields={listFieldsWithin(fields, within)} within={[...within, at]} />
           <Button
             kind="bare"
@@ -270,7 +273,7 @@ export function Identity() {
 
 /** Renders a section of the definition that is closed at first. */
 const FoldedPart = ({ title, children }: Pick<PartProps, 'title' | 'children'>) => (
-  <details class="designer-part">
+  <details class="stack raised gap-3 designer-part">
     <summary>
       <h2>{title}</h2>
     </summary>

@@ -178,7 +178,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
           {(edited) => (
             <>
               {kind === 'client' && id !== null && <Delivered client={id} document={edited.document} />}
-              <div class={edited.document['text'] === undefined ? 'client-form' : 'side-by-side'}>
+              <div class={edited.document['text'] === undefined ? 'client-form' : 'pile gap-5 side-by-side'}>
                 <ReadOnly unless={scope}>
                   <Form
                     edited={edited}
@@ -250,7 +250,7 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   return (
     <div class="form-card">
       {hasListsFirst && <Lists edited={edited} family={family} />}
-      <div class="field-grid is-joined">
+      <div class="pile field-grid is-joined">
         <SchemaForm schema={schema} names={['name']} value={document} findings={findings} onChange={set} />
         <IdField edited={edited} member={idMember} isFixed={isStored} />
         <SchemaForm
@@ -293,9 +293,9 @@ function Lists({ edited, family: { schema, lists } }: Pick<FormProps, 'edited' |
   return (
     <>
       {lists.map(({ name, what, brief }) => (
-        <fieldset key={name} class="field-group">
+        <fieldset key={name} class="pile frame gap-2 field-group">
           <legend>{`${what.charAt(0).toUpperCase()}${what.slice(1)}s`}</legend>
-          <p class="field-help">
+          <p class="small field-help">
             {brief}{' '}
             {what === 'target' && listRows(document[name]).length === 0 && (
               <span class="field-warning">Without a target, the client receives no file.</span>

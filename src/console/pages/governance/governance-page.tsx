@@ -104,7 +104,7 @@ function StatementPage({ id }: { readonly id: string }) {
     >
       <Answered resource={statement} what="the statement">
         {(found) => (
-          <div class="statement">
+          <div class="pile gap-5 statement">
             <div>
               <Statement statement={found} />
             </div>
@@ -129,7 +129,7 @@ const PARTS = [
 
 /** Renders links to the sections of the statement. */
 const Contents = () => (
-  <nav class="statement-contents" aria-label="Contents">
+  <nav class="pile statement-contents" aria-label="Contents">
     {PARTS.map((part) => (
       <button
         key={part}
@@ -234,7 +234,7 @@ interface ListProps {
 function List({ items, isOrdered = false, none = 'None.' }: ListProps) {
   if (items.length === 0) return <p class="quiet">{none}</p>;
   const rows = items.map((item, k) => <li key={k}>{item}</li>);
-  return isOrdered ? <ol class="methodology">{rows}</ol> : <ul>{rows}</ul>;
+  return isOrdered ? <ol class="pile gap-2 methodology">{rows}</ol> : <ul>{rows}</ul>;
 }
 
 interface SentenceListProps {
@@ -643,7 +643,7 @@ function Overview() {
 function LatestDecisions({ latest_errors: errors, latest_judgements: judgements }: GovernanceOverview) {
   if (errors.length + judgements.length === 0) return null;
   return (
-    <div class="side-by-side">
+    <div class="pile gap-5 side-by-side">
       {judgements.length > 0 && (
         <Section
           title="Latest judgements with a reason"

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 
 /** Renders Markdown as elements. HTML of the author is never inserted. */
 export const Markdown = ({ text }: { readonly text: string }) => (
-  <div class="markdown">{lexer(text).map((token, k) => renderBlock(token, k))}</div>
+  <div class="pile frame raised gap-2 markdown">{lexer(text).map((token, k) => renderBlock(token, k))}</div>
 );
 
 function renderBlock(token: Token, key: number): ComponentChildren {

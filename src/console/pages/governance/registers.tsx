@@ -6,7 +6,6 @@ import type {
   Judgements,
   ListedClient,
   Procedure,
-  PublicKey,
   PublishedErrors,
 } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
@@ -19,6 +18,7 @@ import { type Column, createNumericColumn } from '../../components/table/columns
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
+import { type AuditVerdict, canVerify, verifyAudit } from '../../state/log-verification.js';
 import { may, service, useResource } from '../../state/service.js';
 import {
   formatApprovalAddress,
@@ -36,12 +36,11 @@ import {
 import { createMomentFigure, formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
-import { canVerify, computeHash, createVerifier, type Verifier } from '../index/verify-entries.js';
 import { Deliveries, formatCheck } from '../schedules/steps.js';
 import { getClientState, isIncomplete, KIND_TEXTS, WORK_KINDS, listMissingKinds, listUncovered } from './open-work.js';
 import { isPublished, PublishedLogs, useGovernance } from './published-logs.js';
 
-/** What the registers share. */
+/** Members that all registers share. */
 const GOVERNANCE = { above: [{ address: '/console/governance', text: 'Governance' }] };
 
 interface BriefProps {
@@ -56,70 +55,6 @@ const Brief = ({ guide, children }: BriefProps) => (
     {children} <GuideLink page={guide}>More</GuideLink>
   </p>
 );
-
-type Entry = AuditLog['entries'][number];
-type Seal = AuditLog['seals'][number];
-
-/** Result of the verification of a part of the audit log. */
-interface AuditVerdict {
-  /** Number of valid entries at the start of the part. */
-  readonly sound: number;
-  /** Latest signature that signs an entry of the part; null if the part contains none. */
-  readonly seal: Seal | null;
-  /** True if the signature was verified. False if there is none, or if the browser does not support Ed25519. */
-  readonly isSigned: boolean;
-  /** Error of the first invalid entry; null if all entries are valid. */
-  readonly fault: string | null;
-}
-
-/**
- * Verifies consecutive entries of the audit log in the browser: their hashes, and the latest signature of one of them.
- * The service need not be trusted.
- * @cost 0.1 ms per entry, on other threads
- */
-async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
-  const hashes = await Promise.all(entries.map(computeHash));
-  const faultPosition = entries.findIndex(
-    (entry, i) => findLinkFault(entry, entries[i - 1]) !== null || hashes[i] !== entry.hash,
-  );
-  if (faultPosition >= 0) {
-    const entry = entries[faultPosition]!; // `findIndex` found it
-    const fault = findLinkFault(entry, entries[faultPosition - 1]) ?? 'its hash does not match its content';
-    return { sound: faultPosition, seal: null, isSigned: false, fault: `entry ${entry.seq}: ${fault}` };
-  }
-  const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
-  const seal = seals.findLast(({ seq }) => bySeq.has(seq)) ?? null;
-  const valid = { sound: entries.length, seal, isSigned: false, fault: null };
-  if (seal === null) return valid;
-  const fault = await findSealFault(seal, bySeq.get(seal.seq)!, keys);
-  if (fault === undefined) return valid;
-  return fault === null ? { ...valid, isSigned: true } : { ...valid, sound: 0, fault };
-}
-
-/**
- * Returns the error in the number of an entry or in its link to the previous entry; null if there is none. If a reader
- * may see only some documents, the numbers have gaps.
- */
-function findLinkFault(entry: Entry, before: Entry | undefined): string | null {
-  if (before === undefined || entry.seq > before.seq + 1) return null;
-  if (entry.seq <= before.seq) return `its number ${entry.seq} is not after ${before.seq}`;
-  return entry.previous === before.hash ? null : 'its previous hash does not match the previous entry';
-}
-
-/**
- * Returns the error of a signature. Returns null if it is valid, and undefined if the browser does not support Ed25519.
- */
-async function findSealFault(seal: Seal, entry: Entry, keys: readonly PublicKey[]): Promise<string | null | undefined> {
-  if (seal.entry_hash !== entry.hash) return `the signature of entry ${seal.seq} covers another hash`;
-  if ((await computeHash(seal)) !== seal.hash) return `the signature of entry ${seal.seq} does not match its content`;
-  const key = keys.find(({ key_id: id }) => id === seal.key_id);
-  if (key === undefined) return `the key ${seal.key_id} of the signature is unknown`;
-  const verify: Verifier | null = await createVerifier(key);
-  if (verify === null) return undefined;
-  return (await verify(seal.hash, seal.signature, seal.at))
-    ? null
-    : `the signature does not match the key ${seal.key_id}`;
-}
 
 /**
  * Renders the last hash and the signature of the listed part of the log. Also shows if the browser could verify them.
@@ -717,7 +652,7 @@ const proceduresRegister: Register<Procedure> = {
     ];
   },
   renderBelow: (rows) => (
-    <div class="procedure-parts">
+    <div class="pile gap-5 procedure-parts">
       <ProcedureKinds procedures={rows} />
       <Texts procedures={rows} />
     </div>

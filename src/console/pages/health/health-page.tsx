@@ -110,7 +110,7 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   if (slots.filter(({ total }) => total > 0).length < BARS_MIN) return null;
   const computeShare = (jobs: number) => ({ height: `${(100 * jobs) / largestTotal}%` });
   return (
-    <figure class="job-history" aria-hidden="true">
+    <figure class="pile frame raised gap-1 job-history" aria-hidden="true">
       <div>
         {slots.map(({ from, total, failed }) => (
           <span key={from} title={`${format(from)}: ${countValues(total, 'job')}, ${formatCount(failed)} failed`}>
@@ -390,7 +390,7 @@ function Report({ state }: { readonly state: Health }) {
           { term: 'Version', value: version },
         ]}
       />
-      <div class="side-by-side">
+      <div class="pile gap-5 side-by-side">
         <Section title="Checks">
           <Entries label="Checks" entries={checks.map(checkEntry)} />
         </Section>

@@ -20,16 +20,16 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
   const isMaking = liveJobs.value.some(({ kind }) => kind === 'generate' || kind === 'load');
   if (!may('data'))
     return (
-      <section class="first-steps">
+      <section class="pile gap-3 first-steps">
         <p>No data store is served, and this key cannot add one: it lacks the scope data.</p>
       </section>
     );
   return (
-    <section class="first-steps" aria-label="Add market data">
+    <section class="pile gap-3 first-steps" aria-label="Add market data">
       <h2>Add market data</h2>
       <p class="quiet">Every index needs prices. Choose one of three sources; each can be removed again.</p>
       <div
-        class="ways"
+        class="pile gap-3 ways"
         onDragOver={(event) => event.preventDefault()}
         onDrop={(event) => {
           event.preventDefault();
@@ -100,7 +100,7 @@ interface WayProps {
 
 function Way({ icon, title, text, children }: WayProps) {
   return (
-    <article class="way">
+    <article class="pile frame raised gap-2 way">
       <Icon name={icon} />
       <h3>{title}</h3>
       <p>{text}</p>

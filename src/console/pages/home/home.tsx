@@ -334,7 +334,7 @@ const COLUMNS: readonly Column<Row>[] = [
     grow: 12,
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (
-      <span class="home-index">
+      <span class="gap-2 home-index">
         <span class={`dot home-dot ${describeState({ index, ...row }).kind}`} />
         <a href={formatIndexAddress(index.id)} tabIndex={-1}>
           {index.id}
@@ -514,7 +514,7 @@ function State(row: Row) {
   const { text, kind, title } = describeState(row);
   const isDue = failed !== null || (run === null ? !index.has_run : run.stale !== null);
   return (
-    <span class="home-state">
+    <span class="gap-1 home-state">
       <Badge kind={kind} title={title}>
         {text}
       </Badge>
@@ -543,7 +543,7 @@ function LatestJobs() {
   if (jobs.data === undefined || jobs.data.jobs.length === 0) return null;
   return (
     <Section title="Latest results" aside={<a href="/console/jobs">Jobs</a>}>
-      <ul class="latest-jobs">
+      <ul class="bare-list latest-jobs">
         {jobs.data.jobs.map((job) => (
           <li key={job.job_id}>
             <a
@@ -616,7 +616,7 @@ const HOME_COLUMNS: readonly Column<HomeRow>[] = [
     grow: 3,
     value: ({ stored }) => stored.strategy.id,
     show: ({ stored: { strategy } }) => (
-      <span class="home-index">
+      <span class="gap-2 home-index">
         <a href={formatIndexAddress(strategy.id)} tabIndex={-1}>
           {strategy.id}
         </a>
@@ -661,7 +661,7 @@ const HOME_COLUMNS: readonly Column<HomeRow>[] = [
     value: ({ stored, run, failed }) =>
       stored.problems.length > 0 ? 4 : failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1,
     show: ({ stored: { strategy, problems }, run, failed, asking }) => (
-      <span class="home-state">
+      <span class="gap-1 home-state">
         {problems.length > 0 ? (
           <Badge kind="bad" title={problems.map(({ message }) => message).join(' ')}>
             {countValues(problems.length, 'problem')}
@@ -693,11 +693,11 @@ function RunningJobs() {
   if (jobs.length === 0) return null;
   return (
     <Section title="Running" aside={jobs.length > SHOWN_MAX && <a href="/console/jobs">All {jobs.length}</a>}>
-      <ul class="job-list">
+      <ul class="frame raised job-list">
         {jobs.slice(0, SHOWN_MAX).map((job) => (
           <li key={job.job_id}>
             <a href={formatJobAddress(job)}>{formatJobTitle(job)}</a>
-            <span class="quiet job-message">{job.message}</span>
+            <span class="quiet cut job-message">{job.message}</span>
             <Progress value={job.progress} label={formatJobTitle(job)} />
             <span class="number">{job.status === 'pending' ? 'waiting' : formatPercent(job.progress, 0)}</span>
             <span class="quiet number job-time">
@@ -740,16 +740,16 @@ function ServedStore({ store }: { readonly store: DataStore }) {
   const lag = findLag(health.value?.freshness, id);
   const warnings = findings.filter(({ severity }) => severity !== 'info');
   return (
-    <section class="served" aria-labelledby="served-title">
+    <section class="flow frame raised served" aria-labelledby="served-title">
       <h2 id="served-title" class="served-title">
         Served market
       </h2>
-      <div class="served-name">
+      <div class="line gap-2 served-name">
         <a href={storeAddress(id)}>{name}</a>
         <Badge>{HOME_KINDS[kind]}</Badge>
         {status !== 'ready' && <Badge kind="warning">{status}</Badge>}
       </div>
-      <dl class="served-facts">
+      <dl class="wrap served-facts">
         <Fact term="Securities">{renderValue(identifiers, formatCount)}</Fact>
         <Fact term="From">{renderValue(start)}</Fact>
         <Fact term="To">
@@ -833,7 +833,7 @@ export function Home() {
       </Answered>
       <Strategies />
       {hasIndices && (
-        <div class="home-more">
+        <div class="pile gap-5 home-more">
           <Coming />
           <LatestJobs />
         </div>

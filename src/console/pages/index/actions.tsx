@@ -389,7 +389,7 @@ export function Actions({ id, run }: ActionsProps) {
     { keeps: true },
   );
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <RangeBar start={run.start} end={run.end} />
       <Answered resource={view} what="the corporate actions">
         {(found) => <ActionTable id={id} view={found} />}

@@ -316,8 +316,8 @@ export function Attribution({ id, run }: AttributionProps) {
     { keeps: true },
   );
   return (
-    <div class="index-part">
-      <div class="part-bar">
+    <div class="stack gap-4 index-part">
+      <div class="flow spread gap-2">
         <RangeBar start={run.start} end={run.end} />
         {!hasNoSectors && (
           <Select

@@ -32,9 +32,9 @@ export function Constituents({ id, run }: ConstituentsProps) {
   });
   const withRisk = riskWeights.data?.as_of === weights.data?.as_of ? riskWeights.data : undefined;
   return (
-    <div class="index-part">
-      <div class="part-bar">
-        <label class="select">
+    <div class="stack gap-4 index-part">
+      <div class="flow spread gap-2">
+        <label class="inline-line gap-2 select">
           <span class="quiet">On</span>
           <DateInput
             label="Date"

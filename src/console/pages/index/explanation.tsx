@@ -189,7 +189,7 @@ function Step({ step, currency }: StepProps) {
         <br />
         <span class="quiet">{writeDatapointNames(test)}</span>
       </span>
-      <span class="chain-figures">
+      <span class="pile chain-figures">
         {parts.map((part) => (
           <span key={String(part)}>{part}</span>
         ))}

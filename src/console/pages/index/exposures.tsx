@@ -45,7 +45,7 @@ export function Exposures({ id, run, query }: ExposuresProps) {
   return (
     <>
       <Section title="Exposure">
-        <div class="field-grid">
+        <div class="pile field-grid">
           <Field
             spec={{
               name: 'field',

@@ -175,7 +175,7 @@ export function LevelChart(props: LevelChartProps) {
         <>
           {isNarrow ? (
             <Popover label="Options of the chart" title="Options">
-              {() => <div class="level-options">{controls}</div>}
+              {() => <div class="pile gap-3 level-options">{controls}</div>}
             </Popover>
           ) : (
             controls

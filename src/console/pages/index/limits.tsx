@@ -182,8 +182,8 @@ export function Limits({ id, run }: LimitsProps) {
   );
   const chosenRule = requestedRule ?? view.data?.rule ?? null;
   return (
-    <div class="index-part">
-      <div class="part-bar limits-bar">
+    <div class="stack gap-4 index-part">
+      <div class="flow spread gap-2 limits-bar">
         <RangeBar start={run.start} end={run.end} />
         {chosenRule !== null && (
           <Select
@@ -389,11 +389,11 @@ function BreachNote({ begin, row }: BreachNoteProps) {
   return (
     <>
       {row !== undefined && `${formatInUnit(row.latest.value, row.unit)} `}
-      since <span class="whole-date">{begin}</span>
+      since <span class="one-line">{begin}</span>
       {issuers.slice(0, ISSUERS_MAX).map(({ issuer, weight }, k) => (
         <Fragment key={issuer}>
           {k === 0 ? ': ' : ', '}
-          <span class="whole-date">
+          <span class="one-line">
             {issuer} {formatPercent(weight)}
           </span>
         </Fragment>

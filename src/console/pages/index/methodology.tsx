@@ -21,13 +21,13 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
     service.value.call('getMethodology', { params: { index_id: id }, signal }),
   );
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       {getParameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}
       <DefinitionVersion id={id} />
       <Answered resource={words} what="the methodology">
         {({ sentences }) => <Text sentences={sentences} store={store} />}
       </Answered>
-      <details class="designer-part">
+      <details class="stack raised gap-3 designer-part">
         <summary>
           <h2>Definition as JSON</h2>
         </summary>
@@ -44,7 +44,7 @@ function DefinitionVersion({ id }: { readonly id: string }) {
   const newest = versions.data?.versions[0];
   const used = run.data?.index_version ?? null;
   return (
-    <div class="methodology-version">
+    <div class="flow gap-3 methodology-version">
       <p>
         {newest !== undefined && (
           <>
@@ -78,8 +78,8 @@ function Text({ sentences, store }: TextProps) {
     sentences.some(({ section }) => section === name),
   );
   return (
-    <div class="methodology-page">
-      <nav class="methodology-contents" aria-label="Contents">
+    <div class="pile gap-5 methodology-page">
+      <nav class="pile gap-3 methodology-contents" aria-label="Contents">
         <details open={isOpen}>
           <summary>Contents</summary>
           <ol>
@@ -124,7 +124,7 @@ function Part({ name, sentences, store }: PartProps) {
       <h2 id={`methodology-${name}`} tabIndex={-1}>
         {SECTION_TITLES[name]}
       </h2>
-      <ol class="methodology" start={sentences[0]?.number}>
+      <ol class="pile gap-2 methodology" start={sentences[0]?.number}>
         {sentences.map(({ number, text }) => {
           const { parts, rule } = createPlainSentence(text, fields, exchanges);
           return (
@@ -149,7 +149,7 @@ function Part({ name, sentences, store }: PartProps) {
 /** Renders the stored terms of a strategy. */
 export function Terms({ strategy }: { readonly strategy: StoredStrategy['strategy'] }) {
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <Section title="Definition">
         <JsonDocument label="Definition as JSON" value={strategy} />
       </Section>

@@ -43,7 +43,7 @@ export function NeverRun({ id, tracked }: NeverRunProps) {
   const isStoreMissing = isUnregistered(useStores().data?.stores, store);
   const figures = useIndexPreview(isStrategy ? null : id, typeof failedOn === 'string' ? failedOn : null);
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       {/* Another component shows the progress of a run, and the cause of a failure with a button that repeats the run. */}
       {!hasFailed && !isRunning && (
         <div class="never-run-state">
@@ -199,7 +199,7 @@ function IndexPreview({ id, figures: { index, end, preview, sketch }, hasFailed 
               ]),
         ]}
       />
-      <div class="never-run">
+      <div class="pile gap-5 never-run">
         {levels !== undefined && <PreviewedLevel id={id} levels={levels} />}
         {holdings.length > 0 && <Largest holdings={holdings} asOf={end} />}
       </div>

@@ -53,7 +53,7 @@ const FULL_COLOUR_RETURN = 0.08;
 function Heatmap({ label, values, totals }: HeatmapProps) {
   const years = Object.keys(totals).toSorted((a, b) => Number(b) - Number(a));
   return (
-    <div class="heatmap" data-part={getPartName(label)} tabIndex={0} role="group" aria-label={label}>
+    <div class="frame heatmap" data-part={getPartName(label)} tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>
@@ -350,14 +350,14 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
     <LevelChart key="chart" {...{ id, tracked, underlying, run, isNarrow }} performance={performance.data ?? null} />
   );
   return (
-    <div class="index-part" ref={element}>
-      <div class="part-bar">
+    <div class="stack gap-4 index-part" ref={element}>
+      <div class="flow spread gap-2">
         <RangeBar start={run.start} end={run.end} />
         {!isNarrow && figuresBar}
       </div>
       {isNarrow && <CurrentLevel view={performance.data} tracked={tracked} control={control} />}
       {isNarrow && chart}
-      {isNarrow && <div class="part-bar">{figuresBar}</div>}
+      {isNarrow && <div class="flow spread gap-2">{figuresBar}</div>}
       {figures}
       {!isNarrow && chart}
       {performance.data !== undefined && performance.trouble === null && (

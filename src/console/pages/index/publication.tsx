@@ -24,6 +24,7 @@ import { attempt } from '../../state/actions.js';
 import { copyText, saveFile } from '../../state/files.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
+import { canVerify, type Verdict, verifyEntries } from '../../state/log-verification.js';
 import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
@@ -46,7 +47,6 @@ import {
   listPublications,
   type LoggedPublication,
 } from '../../words/publication.js';
-import { canVerify, type Verdict, verifyEntries } from './verify-entries.js';
 
 interface LogProps {
   readonly id: string;
@@ -383,7 +383,7 @@ function Publish({ id, run, last }: PublishProps) {
         findings={[...(trouble?.findings ?? []), ...createThroughFinding(wrong)]}
         onChange={setAsked}
       />
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         {isRestated ? (
           <Button kind="danger" disabled={isDisabled || reason === ''} onClick={() => setAsking(true)}>
             Restate
@@ -441,7 +441,7 @@ const NotCurrent = ({ id, first }: NotCurrentProps) => (
 
 const Dated = ({ from, to }: { readonly from: string; readonly to: string }) => (
   <>
-    <span class="whole-date">{from}</span> to <span class="whole-date">{to}</span>
+    <span class="one-line">{from}</span> to <span class="one-line">{to}</span>
   </>
 );
 
@@ -667,10 +667,10 @@ function CommandLine({ id }: { readonly id: string }) {
   return (
     <>
       <p>To verify without a browser, download both files and run the command in their folder.</p>
-      <pre class="json-document" tabIndex={0} aria-label="Command of the verification" role="group">
+      <pre class="frame json-document" tabIndex={0} aria-label="Command of the verification" role="group">
         {command}
       </pre>
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         <Button aria-label="Copy the command" onClick={() => void copyText(command, 'the command')}>
           Copy
         </Button>
@@ -720,7 +720,7 @@ export function Publication({ id, run }: PublicationProps) {
   const isEmpty = log.data === null;
   const entries = log.data?.entries ?? [];
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       {log.data === null ? (
         <Unpublished id={id} />
       ) : log.data === undefined && log.trouble !== null ? (
@@ -730,7 +730,13 @@ export function Publication({ id, run }: PublicationProps) {
           {() => <Figures entries={entries} run={run} />}
         </Answered>
       )}
-      <div class={entries.length > 0 ? 'index-part publication-next is-published' : 'index-part publication-next'}>
+      <div
+        class={
+          entries.length > 0
+            ? 'stack gap-4 index-part publication-next is-published'
+            : 'stack gap-4 index-part publication-next'
+        }
+      >
         {entries.length > 0 && <Levels id={id} entries={entries} />}
         {log.data === undefined && !isEmpty ? null : may('publish') ? (
           <Publish id={id} run={run} last={isEmpty ? null : (findLatestClose(entries)?.date ?? '')} />

@@ -183,7 +183,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
   // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <Answered resource={list} what="the rebalances">
         {({ rebalances, findings }) => {
           const rows = addLeft(rebalances);

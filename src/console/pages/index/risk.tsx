@@ -120,7 +120,7 @@ function RiskBars({ weights, risk, asOf }: RiskBarsProps) {
   return (
     <>
       {hasSectors && (
-        <div class="part-bar">
+        <div class="flow spread gap-2">
           <Choice
             label="Contributions of"
             options={PARTS}
@@ -204,7 +204,7 @@ function RiskFigures({ id, run, against, children }: RiskFiguresProps) {
   const reference = isOther ? other.data?.levels : (ownFigures.data?.benchmark_level ?? undefined);
   return (
     <>
-      <div class="part-bar">
+      <div class="flow spread gap-2">
         <RangeBar start={run.start} end={run.end} />
         {ownFigures.data !== undefined && (
           <p class="part-subject quiet">
@@ -317,7 +317,7 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
     { keeps: true },
   );
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <RiskFigures id={id} run={run} against={against}>
         <ReferenceSelect against={against} {...reference} />
       </RiskFigures>
@@ -325,7 +325,7 @@ export function Risk({ id, run }: { readonly id: string; readonly run: OverviewV
         title="Rolling risk"
         aside={
           <>
-            <span class="select">
+            <span class="inline-line gap-2 select">
               <span class="quiet" aria-hidden="true">
                 Window
               </span>

@@ -153,7 +153,7 @@ function TermsForm(props: TermsFormProps) {
   const [isMoreOpen, setMoreOpen] = useState(false);
   const isStoreMissing = isUnregistered(useStores(store !== null).data?.stores, store);
   return (
-    <div class="section">
+    <div class="stack gap-2 section">
       <SchemaForm {...form} names={mainTerms} />
       <details
         class="field-more"
@@ -166,7 +166,7 @@ function TermsForm(props: TermsFormProps) {
         <summary>More terms</summary>
         <SchemaForm {...form} except={[...mainTerms, ...OMITTED_MEMBERS]} />
       </details>
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         {!isStoreMissing && (
           <ActionButton kind={isOther ? 'main' : 'plain'} about={formatRunSubject(id)} disabled={isRunning} act={onRun}>
             Run with these terms

@@ -530,7 +530,7 @@ export function Runs({ id }: { readonly id: string }) {
   );
   const schemas = useSchemas();
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <Answered resource={list} what="the runs">
         {({ runs }) => {
           const compared = findComparedRuns(runs);

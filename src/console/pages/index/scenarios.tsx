@@ -216,7 +216,7 @@ function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
         row.result === undefined && row.errors.length === 0 && isAwaited ? (
           <ValueSkeleton />
         ) : (
-          <span class="scenario-return">
+          <span class="pile scenario-return">
             {!isPhone && <SignedBar value={getReturn(row) ?? 0} most={largestReturn} />}
             {addSign(getReturn(row))}
           </span>
@@ -735,7 +735,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
   const answer = isRequested && trouble === null ? data : undefined;
   const openedScenario = edited === null ? undefined : requestedScenarios[edited];
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <Adding
         run={run}
         on={date}
@@ -873,7 +873,7 @@ interface AddingProps {
 function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   const nameScenario = (what: string) => `${what} ${asked.length + 1}`;
   return (
-    <div class="form-actions scenario-tools">
+    <div class="flow gap-3 form-actions scenario-tools">
       {children}
       <Button
         onClick={() =>
@@ -885,7 +885,7 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
       <Button onClick={() => onAdd({ name: nameScenario('Shock'), shocks: {} })}>
         <Icon name="plus" /> Shock
       </Button>
-      <label class="select">
+      <label class="inline-line gap-2 select">
         <span class="quiet">Held on</span>
         <DateInput
           label="Date of what is held"
@@ -1001,7 +1001,7 @@ function ScenarioForm({ scenario, findings, path, onChange, onClose }: ScenarioF
           onChange={(next) => onChange({ ...scenario, window: next })}
         />
       )}
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         <Button onClick={onClose}>Close</Button>
         <Button
           aria-label={`Save in the library: ${name}`}

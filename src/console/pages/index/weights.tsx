@@ -51,7 +51,7 @@ export function Weights({ id, run }: WeightsProps) {
   const groups = useResource(by === null ? null : `exposures ${by} ${key}`, ask(by, GROUPS_MAX), { keeps: true });
   const names = useResource(`exposures names ${key}`, ask('IDENTIFIER', NAMES_MAX), { keeps: true });
   return (
-    <div class="index-part">
+    <div class="stack gap-4 index-part">
       <RangeBar start={run.start} end={run.end} />
       {names.data !== undefined && <WeightFigures names={names.data} groups={groups.data} />}
       <Section

@@ -385,7 +385,7 @@ function Log({ job: { job_id: id, created_at: created, attempts, error } }: { re
   return (
     <section aria-label="Log">
       <h3>Log</h3>
-      <ol class="job-log">
+      <ol class="pile small job-log">
         {lines.map(({ at, text }, k) => (
           <li key={`${at} ${k}`}>
             <time class="quiet number" dateTime={at}>

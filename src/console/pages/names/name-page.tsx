@@ -224,7 +224,7 @@ export function NamePage({ params }: PageProps) {
         <>
           <NameFigures identifier={identifier} store={store} currency={currency} />
           <Prices identifier={identifier} store={store} actions={actions.data} currency={currency} />
-          <div class="name-columns">
+          <div class="pile gap-5 name-columns">
             <Section title="Corporate actions">
               <Answered resource={actions} what="the corporate actions">
                 {(view) => <Actions view={view} currency={currency} />}

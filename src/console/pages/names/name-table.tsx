@@ -211,7 +211,7 @@ function LastYear({ row: { identifier, end }, store, axisEnd }: LastYearProps) {
 }
 
 const renderYearLine = (identifier: string, year: YearPrices, axisEnd: string) => (
-  <span class="name-year">
+  <span class="line gap-2 name-year">
     <YearLine year={year} end={axisEnd} label={`Last year of ${identifier}`} />
     {addSign(computeReturnOver(year, 12))}
   </span>

@@ -284,9 +284,9 @@ export function Frontier({ frontier, hasReturns, formatAddress }: FrontierProps)
           ? 'Expected returns come from the selected model.'
           : 'No model of expected returns was selected. The mean returns of the risk window are used.'}
       </p>
-      <div class="frontier" data-part="Efficient frontier">
+      <div class="pile gap-5 frontier" data-part="Efficient frontier">
         <FrontierChart frontier={frontier} chosen={chosen} height={300} />
-        <div class="frontier-figures">
+        <div class="pile gap-2">
           {portfolio !== undefined && <PointFigures label="This run" point={portfolio} />}
           <PointFigures label={chosen.label} point={chosen.point} />
           <Take point={chosen.point} address={formatAddress(chosen.point)} />
@@ -376,8 +376,8 @@ export function PointSummary({ chosen, run, optimiseAddress, children }: PointSu
         </>
       }
     >
-      <div class="frontier">
-        <div class="point-figures">
+      <div class="pile gap-5 frontier">
+        <div class="pile gap-3">
           <Metrics
             label={`${label} of the frontier`}
             metrics={[

@@ -62,7 +62,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
               ? 'This relaxation makes the problem feasible:'
               : 'Relaxing any one of these makes the problem feasible:'}
           </p>
-          <ul class="remedies">
+          <ul class="pile gap-2 remedies">
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
                 <RemedyText {...formatRemedy(remedy)} />
@@ -101,9 +101,11 @@ export function FoldedInfeasible({ message, detail, rows, onRows }: InfeasiblePr
   const formatRemedy = useRemedyFormat(labels);
   const [remedy] = listRemedies(detail, 'relaxations', rows);
   if (remedy === undefined)
-    return <span class="bar-remedy">{formatConflict(listConflictRows(detail), labels) ?? message}</span>;
+    return (
+      <span class="line spread gap-3 bar-remedy">{formatConflict(listConflictRows(detail), labels) ?? message}</span>
+    );
   return (
-    <span class="bar-remedy">
+    <span class="line spread gap-3 bar-remedy">
       <RemedyText {...formatRemedy(remedy)} />
       <Button onClick={() => onRows(applyRemedy(rows, remedy))}>Apply</Button>
     </span>

@@ -268,10 +268,10 @@ interface SaveConstraintsProps {
 /** Renders the form that saves the rows under an id. */
 function SaveConstraints({ name, findings, isValid, stored, onName, onSave }: SaveConstraintsProps) {
   return (
-    <section class="designer-part" aria-label="Constraint set">
+    <section class="stack raised gap-3 designer-part" aria-label="Constraint set">
       <h2>Constraint set</h2>
       <p class="quiet">A run saves the constraints under this id.</p>
-      <div class="optimise-run">
+      <div class="pile gap-3 optimise-run">
         <Field
           spec={{ name: 'id', label: 'Id of the constraint set', kind: 'text', isRequired: true }}
           value={name}
@@ -352,7 +352,7 @@ function SaveForm({ parent, rows, isValid, onDerive, onClose }: SaveIndexProps &
   return (
     <FormDialog title="Save as an index" onClose={onClose}>
       <p class="quiet">An index with these weights, optimised again at each rebalance of {parent.id}.</p>
-      <div class="optimise-run">
+      <div class="pile gap-3 optimise-run">
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
           value={id}
@@ -367,7 +367,7 @@ function SaveForm({ parent, rows, isValid, onDerive, onClose }: SaveIndexProps &
         />
       </div>
       {refused !== null && <Problem trouble={refused} />}
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={onClose}>Cancel</Button>
         <Button
           kind="main"
@@ -453,16 +453,19 @@ function Solve(props: SolveProps) {
   const isInfeasible = trouble?.code === 'INFEASIBLE';
   const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
-    <aside class={isFolded ? 'designer-live is-folded' : 'designer-live'} aria-label="Live solution">
-      <div class="live-bar">
+    <aside
+      class={isFolded ? 'stack raised gap-3 designer-live is-folded' : 'stack raised gap-3 designer-live'}
+      aria-label="Live solution"
+    >
+      <div class="flow spread gap-2 live-bar">
         <h2>Solution</h2>
         {isFolded && trouble !== null && <Badge kind="bad">{isInfeasible ? 'constraints conflict' : 'none'}</Badge>}
         {isFolded && trouble === null && data?.solve != null && (
           <BarFigures solve={data.solve} findings={data.findings} />
         )}
-        <span class="form-actions" style={{ marginLeft: 'auto' }}>
+        <span class="flow gap-3 form-actions" style={{ marginLeft: 'auto' }}>
           {asOf !== null && extent !== null && (
-            <label class="select">
+            <label class="inline-line gap-2 select">
               <span class="quiet">On</span>
               <DateInput
                 label="Date"
@@ -481,7 +484,7 @@ function Solve(props: SolveProps) {
       {asOf === null && !isBehind && data === undefined && hasStores && <MissingData store={store} />}
       {!hasStores && <Wait what="the data stores" />}
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
-      <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+      <div class={isBehind ? 'stack gap-3 live-answer is-behind' : 'stack gap-3 live-answer'} aria-busy={isBehind}>
         {trouble !== null && !isBehind && <RefusedSolution {...props} trouble={trouble} />}
         {isBehind && data === undefined && asOf !== null && <p class="quiet">Solving for {asOf}</p>}
         {isBehind && <Wait what="the solution" {...(data === undefined && { skeleton: <FiguresSkeleton /> })} />}
@@ -531,7 +534,7 @@ function BarFigures({ solve, findings }: BarFiguresProps) {
   const measure = useMeasure(solve);
   const warning = formatFirstExcess(solve.exceeded) ?? formatUncoveredShare(findings);
   return (
-    <span class="quiet bar-figures">
+    <span class="quiet wrap bar-figures">
       {measure !== undefined && <span>{formatObjectives(solve, measure)}</span>}
       {warning !== null && <strong class="excess">{warning}</strong>}
     </span>
@@ -615,7 +618,7 @@ interface LargestChangesProps {
 /** Renders the securities whose weight differs from their index weight. */
 const LargestChanges = ({ columns, rows, date }: LargestChangesProps) => (
   <>
-    <header class="section-head">
+    <header class="flow spread gap-2 section-head">
       <h3>Largest changes of weight</h3>
       <span class="quiet">to the index weights of {date}, largest first</span>
     </header>
@@ -768,7 +771,7 @@ function IndexForm({ id, indices, specs }: IndexFormProps) {
   const example = createExample(securityCount);
   return (
     <>
-      <div class="optimise-bar">
+      <div class="flow gap-3 optimise-bar">
         <Select
           label="Index"
           isLabelShown
@@ -867,13 +870,13 @@ function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) 
   const findings = [...reportedFindings, ...solution.findings, ...tightBounds];
   const run = (onRefusal: OnRefusal) => start(() => startRun(parent.id, body, terms), onRefusal);
   return (
-    <div class="designer">
+    <div class="pile gap-5 designer">
       <div class="designer-forms">
-        <section class="designer-part" aria-label="Objective">
+        <section class="stack raised gap-3 designer-part" aria-label="Objective">
           <h2>Objective</h2>
           <TermsForm value={terms} findings={findings} path={[]} datapoints={datapoints} onChange={setTerms(example)} />
         </section>
-        <section class="designer-part" aria-label="Constraints">
+        <section class="stack raised gap-3 designer-part" aria-label="Constraints">
           <ConstraintsHead />
           <RowList
             what="constraint"
@@ -913,7 +916,7 @@ function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) 
 }
 
 const ConstraintsHead = () => (
-  <header class="section-head">
+  <header class="flow spread gap-2 section-head">
     <h2>Constraints</h2>
     <span class="quiet">Always, unless changed: weights add up to 100%, and none is below 0</span>
   </header>

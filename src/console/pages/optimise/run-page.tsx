@@ -214,7 +214,7 @@ function ActiveBars({ run, rows, facts, point, bindingLabels, uncovered }: Activ
   ).slice(0, SHOWN);
   const difference = `more or less than in ${run.index_id}`;
   return (
-    <div class="active-bars">
+    <div class="pile gap-5 active-bars">
       <Section
         title="Largest active weights"
         aside={point === undefined ? difference : `${point.label}, ${difference}`}

@@ -56,7 +56,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
   const common = { findings, datapoints };
   return (
     <>
-      <div class="field-grid is-joined terms">
+      <div class="pile field-grid is-joined terms">
         <Answered resource={types} what="the objectives">
           {({ objectives, expected_returns: returns }) => (
             <>

@@ -82,7 +82,7 @@ interface PluginValuesProps {
 /** Renders the values of a plug-in on one session of the served store. */
 export function PluginValues({ previewed, shown, kind, height = 420, children }: PluginValuesProps) {
   return (
-    <section class="plugin-values" aria-label="Values">
+    <section class="stack gap-2 plugin-values" aria-label="Values">
       <header>
         <h2>Values</h2>
         {previewed?.preview?.as_of != null && <span class="quiet date">on {previewed.preview.as_of}</span>}
@@ -124,7 +124,7 @@ function Answer({
     return <p class="quiet">The values are shown once the errors are corrected.</p>;
   if (otherFindings.length > 0)
     return (
-      <ul class="field-findings">
+      <ul class="small field-findings">
         {otherFindings.map((finding) => (
           <li key={`${finding.path} ${finding.message}`} class="down">
             {formatMessage(finding)}
@@ -265,7 +265,7 @@ function Spread({ values }: { readonly values: readonly Value[] }) {
   const highest = Math.max(...counts);
   const write = createValueWriter(values);
   return (
-    <figure class="plugin-spread" aria-hidden="true">
+    <figure class="pile gap-1 plugin-spread" aria-hidden="true">
       <div>
         {counts.map((count, k) => (
           <span

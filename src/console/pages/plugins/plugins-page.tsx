@@ -51,11 +51,11 @@ function NamedRows(props: NamedRowsProps) {
     onChange(createObject(next));
   };
   return (
-    <fieldset class="field-group">
+    <fieldset class="pile frame gap-2 field-group">
       <legend>{label}</legend>
-      <p class="field-help">{help}</p>
+      <p class="small field-help">{help}</p>
       {rows.map((row, at) => (
-        <div key={at} class="field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
+        <div key={at} class="pile gap-2 field-row" role="group" aria-label={`${label}, row ${at + 1}`}>
           <NamedRow
             {...props}
             row={row}
@@ -267,13 +267,13 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const preview = usePreview(document, { isAllowed: !isFixed, date: typeof date === 'string' ? date : null });
   return (
     <div class="form-card">
-      <div class="field-grid is-joined plugin-identity">
+      <div class="pile field-grid is-joined plugin-identity">
         {renderFields(['name'])}
         <IdField edited={edited} member="id" alias="plugin_id" isFixed={isStored || isFixed} />
         {renderFields(['kind'])}
       </div>
-      <div class="plugin-parts">
-        <div class="plugin-form">
+      <div class="pile gap-4 plugin-parts">
+        <div class="stack gap-4 plugin-form">
           <Source edited={edited} isFixed={isFixed} tried={preview?.preview?.findings ?? []} />
           <div>
             <NamedRows
@@ -346,7 +346,7 @@ function Source({ edited, isFixed, tried }: SourceProps) {
   // Makes the editor the field of errors in the source. If a save is refused, the error then leads to the marked line.
   useFindingField(wrong, { id, member: 'source', label: 'Source' });
   return (
-    <div id={id} class="field">
+    <div id={id} class="pile field">
       <span class="plugin-source-label">
         Source <span class="quiet">JavaScript; the function compute returns a value for each security</span>
       </span>
@@ -384,7 +384,7 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   const unusedInputs = listUnusedInputs(source, Object.keys(inputs));
   return (
     <Section title={`Saved last: ${newest.name}`} aside={<a href={formatPluginAddress(id)}>Open {id}</a>}>
-      <div class="plugin-newest">
+      <div class="pile gap-5 plugin-newest">
         <div>
           <Facts
             isWide
@@ -407,7 +407,7 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
               ['Used by', ids.length === 0 ? 'no index' : ids.map((index) => <IndexLink key={index} id={index} />)],
             ]}
           />
-          <pre class="json-document" tabIndex={0} aria-label={`Source of ${id}`} role="group">
+          <pre class="frame json-document" tabIndex={0} aria-label={`Source of ${id}`} role="group">
             {source}
           </pre>
         </div>

@@ -85,7 +85,7 @@ function Account({ account, findings, at, currency, onChange }: AccountProps) {
           }}
         />
       </FieldGrid>
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         <Button aria-label={`Remove ${name}`} onClick={() => onChange(null)}>
           Remove
         </Button>
@@ -208,7 +208,11 @@ export interface OrdersProps {
 export function Orders({ isChanged, ...pack }: OrdersProps) {
   const [isOpen, setOpen] = useState(getParameter('orders') !== null);
   return (
-    <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details
+      class="stack raised gap-3 designer-part"
+      open={isOpen}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>
         <h2>Orders of accounts</h2>
       </summary>
@@ -232,7 +236,7 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
   const findings = trouble?.findings ?? [];
   const cost = asked['cost'];
   return (
-    <div class="orders">
+    <div class="stack gap-4 orders">
       <SchemaForm
         schema="RebalancePackRequest"
         names={['aum', 'participation', 'adv_sessions', 'lot_sizes']}
@@ -258,7 +262,7 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
           onChange={(next) => setAsked({ ...asked, accounts: replaceValue(listAccounts(asked), position, next) })}
         />
       ))}
-      <div class="form-actions">
+      <div class="flow gap-3 form-actions">
         <Button
           onClick={() => {
             const accounts = listAccounts(asked);
@@ -268,7 +272,7 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
         >
           Add an account
         </Button>
-        <label class="select">
+        <label class="inline-line gap-2 select">
           <span class="quiet">Closes of</span>
           <DateInput
             label="Session that prices the orders"
@@ -280,7 +284,7 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
         </label>
         {data !== undefined && trouble === null && <Files id={id} body={body} asOf={data.as_of} />}
       </div>
-      <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
+      <div class={isBehind ? 'stack gap-3 live-answer is-behind' : 'stack gap-3 live-answer'} aria-busy={isBehind}>
         {isBehind && <Wait what="the orders" />}
         {!isEmpty && trouble !== null && <Problem trouble={trouble} />}
         {!isEmpty && data !== undefined && trouble === null && <PackedOrders pack={data} currency={currency} />}

@@ -407,7 +407,7 @@ function Notes({ view: { stale_fills: stale, unfilled }, currency }: Omit<NamesP
   if (stale.length + unfilled.length === 0) return null;
   return (
     <Section title="To know">
-      <ul class="notes">
+      <ul class="pile gap-2 notes">
         {stale.map(({ identifier, last_bar: bar, sessions_old: age }) => (
           <li key={identifier}>
             <Badge kind="warning">old price</Badge> {identifier} was traded at its price of {bar},{' '}

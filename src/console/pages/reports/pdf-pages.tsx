@@ -27,8 +27,8 @@ export function PdfPages({ bytes, title }: PdfPagesProps) {
   const { pageCount } = pdf;
   const scrollTo = (number: number) => list.current?.children[number - 1]?.scrollIntoView({ block: 'start' });
   return (
-    <section class="pdf" aria-label={`Pages of ${title}`}>
-      <div class="pdf-bar">
+    <section class="pile frame gap-3 pdf" aria-label={`Pages of ${title}`}>
+      <div class="line raised gap-2 pdf-bar">
         <span role="status">
           Page {current} of {pageCount}
         </span>

@@ -95,7 +95,7 @@ export function Shape({ kind, x, y, w, h, columns = 1 }: ShapeProps) {
     case 'table':
       return (
         <>
-          <path class="table-head" d={`M${x} ${y + 1}h${w}`} />
+          <path class="small second table-head" d={`M${x} ${y + 1}h${w}`} />
           <path
             class="rule"
             d={drawLines(

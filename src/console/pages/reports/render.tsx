@@ -95,12 +95,12 @@ function ReportLinks({ report, pdf }: ReportProps) {
   return (
     <>
       {address !== null && (
-        <a class="button plain" href={address} target="_blank" rel="noreferrer">
+        <a class="inline-line raised one-line button plain" href={address} target="_blank" rel="noreferrer">
           Open
         </a>
       )}
       <Download
-        class="button plain"
+        class="inline-line raised one-line button plain"
         address={`/reports/renders/${id}`}
         fileName={formatReportName(report)}
         read={() => readPdf(id)}
@@ -153,7 +153,7 @@ export function ReportPages({ report, pdf }: ReportProps) {
           <PdfPages bytes={bytes} title={title} />
         ) : (
           address !== null && (
-            <iframe class="report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${title}, as PDF`} />
+            <iframe class="frame report-pdf" src={`${address}#navpanes=0&view=FitH`} title={`${title}, as PDF`} />
           )
         )
       }

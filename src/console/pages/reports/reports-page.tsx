@@ -85,7 +85,7 @@ function Covers({ renders, runs }: CoversProps) {
   const [areAllShown, showAll] = useState(false);
   return (
     <>
-      <ul class="templates-made" aria-label="Rendered reports">
+      <ul class="pile gap-3 templates-made" aria-label="Rendered reports">
         {renders.slice(0, areAllShown ? renders.length : SHOWN).map((render) => (
           <li key={render.render_id} class="report-made">
             <Cover render={render} runs={runs} />
@@ -254,7 +254,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: NewReportPro
     if (job !== undefined) setParameters({ render: formatJobId(job) });
   };
   return (
-    <section class="report-new" aria-label="New report">
+    <section class="flow frame raised report-new" aria-label="New report">
       <Select
         label="Template"
         isLabelShown
@@ -398,7 +398,7 @@ function Templates({ templates: { templates, built_in: builtIn }, renders }: Tem
   const findNewest = (id: string) => renders.find(({ template_id: one }) => one === id)?.render_id;
   return (
     <Section title="Templates" aside={<GuideLink page="reports">How to write a template</GuideLink>}>
-      <ul class="templates-made">
+      <ul class="pile gap-3 templates-made">
         {builtIn.map((id) => (
           <BuiltInTemplate
             key={id}
@@ -516,7 +516,7 @@ interface PageOutlineProps {
 /** Renders where the blocks of a template are on the page. Blocks of half width are side by side. */
 function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
   return (
-    <aside class="template-outline" aria-label="Outline of the report" tabIndex={0}>
+    <aside class="pile gap-2 template-outline" aria-label="Outline of the report" tabIndex={0}>
       <p class="quiet">
         Outline, {size}, {orientation}. Preview renders the PDF with its values.
       </p>
@@ -543,7 +543,7 @@ function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
 function FigureOutline({ block }: { readonly block: JsonObject }) {
   return (
     <div
-      class="outline-figures"
+      class="pile gap-1 outline-figures"
       style={{ gridTemplateColumns: `repeat(${countFigureColumns(block)}, minmax(0, 1fr))` }}
     >
       {listFigures(block).map((label) => (
@@ -640,7 +640,7 @@ export function TemplatePage({ params }: PageProps) {
           onReload={openedDocument.reload}
         >
           {(edited) => (
-            <div class="designer">
+            <div class="pile gap-5 designer">
               <div class="designer-forms">
                 <ReadOnly unless="write">
                   <Form edited={edited} isStored={id !== null} />
@@ -740,7 +740,7 @@ function PagePreview({ edited: { document, isChanged }, storedId }: PagePreviewP
   if (preview === null)
     return storedId === null ? outline : <NewestReport id={storedId} isChanged={isChanged} outline={outline} />;
   return (
-    <aside class="template-report" aria-label="Preview">
+    <aside class="stack gap-3 template-report" aria-label="Preview">
       <a href={addQuery({ outline: 'true' })}>Show the outline</a>
       <Render key={preview} ident={preview} />
     </aside>
@@ -767,7 +767,7 @@ function NewestReport({ id, isChanged, outline }: NewestReportProps) {
         report === undefined ? (
           outline
         ) : (
-          <aside class="template-report" aria-label="Newest report">
+          <aside class="stack gap-3 template-report" aria-label="Newest report">
             <p class="quiet">
               {isChanged ? 'Rendered before your changes; Preview shows them.' : 'Newest report of this template.'}{' '}
               <a href={addQuery({ outline: 'true' })}>Show the outline</a>
@@ -799,7 +799,7 @@ function Beginnings() {
       {({ built_in: ids }) => (
         <>
           <p class="quiet">Begin with the blocks of a built-in template, or add the first block below.</p>
-          <ul class="templates-made" aria-label="Built-in templates">
+          <ul class="pile gap-3 templates-made" aria-label="Built-in templates">
             {ids.map((id) => (
               <BuiltInTemplate key={id} id={id} index={index} />
             ))}
@@ -816,7 +816,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   return (
     <>
       <div class="form-card">
-        <div class="field-grid is-joined">
+        <div class="pile field-grid is-joined">
           <SchemaForm
             schema="ReportTemplateDocument"
             names={['name']}

@@ -46,9 +46,9 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
     row === framedPosition || (row % interval === 0 && Math.abs(row - framedPosition) >= interval);
   return (
     <Section title="Correlations" aside={choice ?? 'similar securities next to each other'}>
-      <div class="correlation-map">
+      <div class="gap-2 correlation-map">
         {names.length <= NAMED_MAX && (
-          <ol class="correlation-names" aria-hidden="true">
+          <ol class="second one-line bare-list correlation-names" aria-hidden="true">
             {order.map((at, row) => (
               <li key={at} class={row === framedPosition ? 'is-framed' : undefined}>
                 {isNamed(row) && names[at]}
@@ -72,7 +72,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
           )}
         </div>
       </div>
-      <p class="correlation-legend" ref={swatches}>
+      <p class="flow gap-2 correlation-legend" ref={swatches}>
         <span class="number">{range.least < 0 ? formatDecimal(-range.limit, 1) : '0'}</span>
         <span class={`correlation-scale${range.least < 0 ? '' : ' is-positive'}`} />
         <span class="number">{formatDecimal(range.limit, 1)}</span>

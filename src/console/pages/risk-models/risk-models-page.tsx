@@ -171,8 +171,8 @@ export function ModelFigures({ view }: { readonly view: RiskModelView }) {
     <>
       <Figures view={view} />
       {view.findings.length > 0 && <Findings findings={view.findings} />}
-      <div class="side-by-side">
-        <div class="notes">
+      <div class="pile gap-5 side-by-side">
+        <div class="pile gap-2 notes">
           <Section title="Volatilities" aside="annualised">
             <Table
               label="volatilities of the model"
@@ -467,8 +467,8 @@ function Comparison({ views, summaries, store }: StoreComparisonProps) {
   );
   const shownView = views.find((view) => view.model_id === getParameter('model')) ?? views[0]!; // at least one model
   return (
-    <div class="side-by-side">
-      <div class="notes">
+    <div class="pile gap-5 side-by-side">
+      <div class="pile gap-2 notes">
         {commonIds.length > 1 && (
           <Section
             title="Volatility of an equally weighted portfolio"
@@ -635,7 +635,7 @@ function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
         void estimate();
       }}
     >
-      <div class="field-grid is-joined">
+      <div class="pile field-grid is-joined">
         <Field
           spec={{
             name: 'model_id',
@@ -655,7 +655,7 @@ function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
         {renderForm(OTHER_FIELDS)}
       </details>
       {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="main" type="submit" disabled={id.trim() === ''}>
           Estimate
@@ -708,7 +708,7 @@ function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
         Covariances or a factor model, as JSON, CSV or Arrow. Units, sessions and repair apply to CSV and Arrow; a JSON
         file contains them.
       </p>
-      <div class="field-grid is-joined">
+      <div class="pile field-grid is-joined">
         <Field
           spec={{
             name: 'imported_id',
@@ -752,7 +752,7 @@ function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
           if (file !== undefined) void send(file);
         }}
       />
-      <div class="dialog-actions">
+      <div class="gap-2 dialog-actions">
         <Button onClick={onCancel}>Cancel</Button>
         <Button kind="main" disabled={id === ''} onClick={() => input.current?.click()}>
           Choose a file

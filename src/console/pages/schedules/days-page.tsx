@@ -81,7 +81,7 @@ function DayClose({ index, date }: DayCloseProps) {
   const levels = listLevels(log.data?.entries ?? [], date);
   if (levels.length === 0) return null;
   return (
-    <span class="day-close">
+    <span class="wrap day-close">
       {levels.map(({ variant, level, change }) => (
         <span key={variant}>
           {variant} <span class="number">{formatDecimal(level)}</span>
@@ -130,7 +130,7 @@ function DayDecision({ day, requests }: DayDecisionProps) {
   return (
     <>
       {first !== undefined && (
-        <div class="form-actions">
+        <div class="flow gap-3 form-actions">
           <LinkButton kind="main" href={addQuery({ day: first })}>
             Decide about {first}
           </LinkButton>
@@ -148,7 +148,7 @@ function DayDecision({ day, requests }: DayDecisionProps) {
             </span>
           )}
         </summary>
-        <div class="day-decision-body">
+        <div class="pile gap-2 day-decision-body">
           <CommentInput
             label={`Reason, required to ${checks.length > 0 && may('publish') ? 'accept findings or ' : ''}skip the day`}
             value={reason}
@@ -167,7 +167,7 @@ function DayDecision({ day, requests }: DayDecisionProps) {
               />
             ))}
           {may('run') && (
-            <div class="form-actions">
+            <div class="flow gap-3 form-actions">
               <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is being performed.`)}>
                 Perform now
               </ActionButton>
@@ -219,7 +219,7 @@ function Acceptance(props: AcceptanceProps) {
   const hasList = indices.length > BUTTONS_MAX;
   const subjects = hasList ? [chosen] : [...open, ...(open.length > 1 ? [ALL_INDICES] : [])];
   return (
-    <div class="acceptance" role="group" aria-label={`Findings of ${formatCheck(check)}`}>
+    <div class="wrap gap-2 acceptance" role="group" aria-label={`Findings of ${formatCheck(check)}`}>
       {isNamed && <p>{formatCheck(check)}</p>}
       {requests.map((request) => (
         <p key={request.approval_id}>
@@ -496,7 +496,7 @@ const DELAY_MIN_S = 120;
 
 /** Renders links to other days. */
 const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
-  <span class="schedule-indices">
+  <span class="wrap schedule-indices">
     {dates.map((date) => (
       <a key={date} href={addQuery({ day: date })}>
         {date}
@@ -758,7 +758,7 @@ function Plan({ schedule }: { readonly schedule: Schedule }) {
         ],
         [
           'Indices',
-          <span class="schedule-indices">
+          <span class="wrap schedule-indices">
             {indices.map((id) => (
               <a key={id} href={formatIndexAddress(id)}>
                 {id}

@@ -76,7 +76,7 @@ export function DayHistory({
     >
       <div
         ref={scroller}
-        class="day-history"
+        class="frame raised day-history"
         tabIndex={0}
         role="region"
         aria-label={`${title === 'History' ? 'History of indices' : title} by session`}
@@ -140,10 +140,10 @@ function showNewest(scroller: HTMLElement): void {
 function Key({ states }: { readonly states: readonly StateLabel[] }) {
   const shownStates = new Map(states.map((state) => [state.text, state]));
   return (
-    <p class="day-key quiet" aria-hidden="true">
+    <p class="wrap small day-key quiet" aria-hidden="true">
       {[...shownStates.values()].map(({ text, kind }) => (
         <span key={text}>
-          <span class={`badge ${kind}`}>{SIGNS[text]}</span> {text}
+          <span class={`inline-line gap-1 small second one-line badge ${kind}`}>{SIGNS[text]}</span> {text}
         </span>
       ))}
     </p>
@@ -162,7 +162,10 @@ function groupByMonth(
 function State({ date, cell: { text, kind, reason } }: { readonly date: string; readonly cell: Cell }) {
   return (
     <td>
-      <span class={`badge ${kind}`} title={[`${date}: ${text}`, reason].filter(Boolean).join('. ')}>
+      <span
+        class={`inline-line gap-1 small second one-line badge ${kind}`}
+        title={[`${date}: ${text}`, reason].filter(Boolean).join('. ')}
+      >
         <span class="unseen">{text}</span>
         <span aria-hidden="true">{SIGNS[text] ?? ''}</span>
       </span>

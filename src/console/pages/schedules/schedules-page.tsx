@@ -119,7 +119,7 @@ function Files({ at, files, findings, onChange }: FilesProps) {
   return (
     <>
       {files.map((file, k) => (
-        <div key={k} class="field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
+        <div key={k} class="pile gap-2 field-row" role="group" aria-label={`File ${k + 1} of step ${at + 1}`}>
           <div>
             {renderFileForm(['table', 'format', 'name'], file, k)}
             <details class="row-more">
@@ -283,7 +283,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     <>
       <ScheduleSentence document={document} zone={typeof zone === 'string' ? zone : undefined} />
       <div class="form-card">
-        <div class="field-grid is-joined">
+        <div class="pile field-grid is-joined">
           {renderFields(['name'])}
           <IdField edited={edited} member="schedule_id" isFixed={isStored} />
           {renderFields(FIRST_FIELDS)}

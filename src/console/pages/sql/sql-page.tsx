@@ -152,14 +152,14 @@ function Views({ views, onChoose }: ViewsProps) {
   return (
     <Answered resource={views} what="the views">
       {(tables) => (
-        <ul class="sql-views">
+        <ul class="frame raised sql-views">
           {Object.entries(tables).map(([name, columns]) => (
             <li key={name}>
               <details>
                 <summary>
                   <code>{name}</code> <span class="quiet">{countValues(columns.length, 'column')}</span>
                 </summary>
-                <dl class="sql-columns">
+                <dl class="small sql-columns">
                   {columns.map((column) => (
                     <div key={column.name}>
                       <dt>{column.name}</dt>
@@ -213,8 +213,8 @@ export function SqlPage() {
       above={[{ address: '/console/data', text: 'Data' }]}
       subtitle={<GuideLink page="sql">Views, formats and limits</GuideLink>}
     >
-      <div class="sql">
-        <div class="sql-editor" role="group" aria-label="Query">
+      <div class="pile gap-4 sql">
+        <div class="pile gap-2" role="group" aria-label="Query">
           <SqlEditor
             label="Query"
             value={query}
@@ -226,7 +226,7 @@ export function SqlPage() {
           />
           <QueryActions {...{ query, isRunning, isSent }} onStop={stop} onSend={send} onChoose={choose} />
         </div>
-        <div class="sql-answer">
+        <div class="stack gap-4">
           {trouble !== null && isSent && <Problem trouble={addSentence(trouble)} />}
           {isRunning && <Wait what="the result" />}
           {result !== null && <Answer {...result} />}
@@ -250,7 +250,7 @@ interface QueryActionsProps {
 
 /** Renders the buttons below the editor: run or stop, examples, earlier queries and the data store. */
 const QueryActions = ({ query, isRunning, isSent, onStop, onSend, onChoose }: QueryActionsProps) => (
-  <div class="sql-acts">
+  <div class="flow gap-2">
     {isRunning ? (
       <Button kind="main" onClick={onStop}>
         Stop
@@ -309,7 +309,7 @@ const ViewsSection = ({ views, onChoose }: ViewsSectionProps) => (
 /** Renders the examples except the first, whose result is shown before the user sends a query. */
 const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }) => (
   <Section title="Other examples" aside="or a view: it opens to its columns">
-    <ul class="sql-examples">
+    <ul class="pile gap-3 sql-examples">
       {EXAMPLES.slice(1).map(({ title, help, query }) => (
         <li key={title}>
           <button type="button" title={query} onClick={() => onChoose(query)}>
@@ -497,7 +497,7 @@ function ResultBars({ columns, data }: Pick<SqlResult, 'columns' | 'data'>) {
     bars.map(({ value }) => value),
   );
   return (
-    <figure class="sql-bars">
+    <figure class="pile frame raised gap-1 sql-bars">
       <figcaption class="quiet">
         {name} by {columns[0]?.name}
       </figcaption>

@@ -128,20 +128,20 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   return (
     <>
       <StrategySentence document={document} index={index} />
-      <div class="strategy-form">
+      <div class="stack gap-5 strategy-form">
         <div class="form-card strategy-groups">
           <Section title="Portfolio">{renderFields(['id', 'name', 'index_id'])}</Section>
           <Section title="Capital and costs">
             {renderFields(['initial_capital', 'exposure', 'transaction_cost_bps'])}
           </Section>
           <Section title="Trading">
-            <div class="field-grid is-joined">
+            <div class="pile field-grid is-joined">
               {renderFields(['drift_tolerance', 'constraint_set_id'])}
               <Dates edited={edited} />
             </div>
           </Section>
           <Section title="Period and benchmark">
-            <div class="field-grid is-joined">
+            <div class="pile field-grid is-joined">
               {renderFields(['start', 'end'])}
               <SchemaForm
                 schema="BenchmarkRef"
@@ -158,7 +158,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           </Section>
           <Section title="Notes">{renderFields(['description'])}</Section>
         </div>
-        <div class="strategy-figures">
+        <div class="stack gap-3">
           <StrategyFigures document={document} index={index} isStored={isStored} />
         </div>
       </div>

@@ -111,8 +111,8 @@ function Origin({ run, store, idle }: OriginProps) {
   return (
     <p class="quiet">
       {idle !== null && `${idle} has not been run. `}
-      Figures and chart of {run.index_id} are from its newest run, <span class="whole-date">{run.start}</span> to{' '}
-      <span class="whole-date">{run.end}</span>
+      Figures and chart of {run.index_id} are from its newest run, <span class="one-line">{run.start}</span> to{' '}
+      <span class="one-line">{run.end}</span>
       {dataEnd !== null && dataEnd !== run.end
         ? `; ${store === null ? 'the served data' : `the data store ${store}`} ends on ${dataEnd}.`
         : '.'}

@@ -263,8 +263,8 @@ function SweepForm({ ids, index, types, terms: first, end, time }: SweepFormProp
     if (job !== undefined) navigate(formatJobAddress(job));
   };
   return (
-    <div class="sweep-new">
-      <div class="sweep-form">
+    <div class="pile gap-4 sweep-new">
+      <div class="stack gap-4">
         <VariantTerms
           ids={ids}
           indexId={index.id}
@@ -362,7 +362,7 @@ interface ChoiceTermsProps {
 const ChoiceTerms = ({ rank, folds, canTest, findings, onChange }: ChoiceTermsProps) => (
   <section class="sweep-part" aria-label="Choice of the best variant">
     <h2>Choice of the best variant</h2>
-    <div class="field-grid is-joined">
+    <div class="pile field-grid is-joined">
       <Field
         spec={RANK_FIELD}
         value={rank}
@@ -455,7 +455,7 @@ interface CommonParametersProps extends Pick<AxisFieldsProps, 'varied'> {
 
 /** Renders the numeric parameters that the index sets as buttons, each with its present value. */
 const CommonParameters = ({ varied, onChoose }: CommonParametersProps) => (
-  <div class="sweep-fixed" role="group" aria-label="Common parameters">
+  <div class="wrap gap-3 sweep-fixed" role="group" aria-label="Common parameters">
     <p class="quiet" style={{ flexBasis: '100%' }}>
       Common, with present values
     </p>
@@ -492,7 +492,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
   const unit = varied?.unit ?? null;
   const readValues = parseValues(axis.text, unit).map((value) => formatWithUnit(value, unit));
   return (
-    <div class="sweep-axis">
+    <div class="pile gap-2 sweep-axis">
       <Field
         spec={{
           name: axis.pointer,

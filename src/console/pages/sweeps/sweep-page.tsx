@@ -238,7 +238,7 @@ function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOpen }: S
     >
       <Hidden {...{ rows, hidden: hiddenParameters, told, rankBy }} />
       <div
-        class="sweep-map"
+        class="frame sweep-map"
         data-part="Map"
         tabIndex={0}
         role="region"
@@ -391,7 +391,7 @@ function Legend({ scale, write }: LegendProps) {
   const { worst, median, best } = scale;
   return (
     <p
-      class="sweep-legend"
+      class="flow small sweep-legend"
       role="img"
       aria-label={`Colours from the worst, ${write(worst)}, to the best, ${write(best)}; median ${write(median)}`}
     >
@@ -464,7 +464,7 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
           ? 'Each cell shows one variant: the other parameters are fixed.'
           : `Each cell shows the variant that ranks first by ${formatMetric(rankBy)} over ${openLabels.join(', ')}. Fix a parameter to see one slice.`}
       </p>
-      <div class="sweep-fixed">
+      <div class="wrap gap-3 sweep-fixed">
         {hidden.map(({ pointer, values, fixed }) => (
           <Select
             key={pointer}
@@ -703,7 +703,7 @@ function createColumns(
       grow: 1,
       lines: 2,
       value: ({ test }) => listSpans(test).join(', '),
-      show: ({ test }) => listSpans(test).map((span, k) => [k > 0 && ', ', <span class="whole-date">{span}</span>]),
+      show: ({ test }) => listSpans(test).map((span, k) => [k > 0 && ', ', <span class="one-line">{span}</span>]),
     },
     { id: 'chosen', title: 'Chosen variant', width: 140, grow: 1, value: ({ variant }) => nameOf(variant) },
     createNumericColumn({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
@@ -796,8 +796,8 @@ function SaveAs({ row: { variant, patch }, indexId, request, told }: Omit<Varian
       navigate(formatIndexAddress(id));
     }, onRefusal);
   return (
-    <section class="variant-save" aria-label="Save as an index">
-      <label class="select">
+    <section class="wrap gap-2 variant-save" aria-label="Save as an index">
+      <label class="inline-line gap-2 select">
         <span class="quiet">Id</span>
         <input
           class="control"
@@ -914,7 +914,7 @@ function Result({ view, terms }: ResultProps) {
     <>
       <SweepVerdict view={view} />
       <Figures view={view} />
-      <div class="sweep-first">
+      <div class="wrap gap-5 sweep-first">
         {pointers.length > 1 && (
           <SweepMap
             rows={rows}

@@ -25,7 +25,7 @@ function Missing({ template, id }: LackingProps & { readonly id: string }) {
     ...template.missing_rates.map((pair) => `Exchange rate ${pair}`),
   ];
   return (
-    <div class="template-reason" id={id}>
+    <div class="small second template-reason" id={id}>
       {meanings.length === 0 ? 'The store lacks data of the template.' : 'Data that the store lacks:'}
       <ul>
         {meanings.map((meaning) => (
@@ -126,7 +126,7 @@ function Gallery({ templates, taken, store }: GalleryProps) {
   const requestedTemplates = pendingTemplates.slice(0, REQUESTS);
   return (
     <>
-      <div class="template-tools">
+      <div class="flow template-tools">
         <input
           type="search"
           class="control template-search"
@@ -164,7 +164,7 @@ function Gallery({ templates, taken, store }: GalleryProps) {
             title={text}
             aside={cards.some(isPending) ? undefined : formatRunnable(cards, cards.filter(canRunHere).length)}
           >
-            <ul class="templates">
+            <ul class="pile gap-3 templates">
               {cards.map((template) => (
                 <Card
                   key={template.id}
@@ -256,7 +256,7 @@ function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps)
     store: store ?? null,
   });
   return (
-    <li class="template" aria-busy={isFirst && isAsked && !isDone}>
+    <li class="frame gap-2 template" aria-busy={isFirst && isAsked && !isDone}>
       <header>
         <h3>{title}</h3>
         <State template={template} problem={problem} />
@@ -272,11 +272,11 @@ function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps)
           <Holdings count={level.data?.constituents ?? null} target={target} />
         </Thumbnail>
         {problem !== null && (
-          <p class="template-reason" id={reasonId}>
+          <p class="small second template-reason" id={reasonId}>
             {problem}
           </p>
         )}
-        <div class="template-actions">
+        <div class="gap-1 template-actions">
           <Details template={template} />
           {may('write') && (
             <Opening address={address} reasonId={canRun === false || problem !== null ? reasonId : null} />
@@ -315,7 +315,7 @@ function Thumbnail({ values, title, children }: ThumbnailProps) {
   const [first, last] = [values[0], values.at(-1)];
   if (first == null || last == null) return null;
   return (
-    <span class="template-level">
+    <span class="inline-line gap-2">
       <Sparkline values={values} label={`Level of ${title} over the last three years`} />
       <span>
         {formatChange(last / first - 1)} <span class="quiet">in 3 years</span>

@@ -59,7 +59,7 @@ function AddSecurity({ known, listed, isWide, onAdd }: AddSecurityProps) {
   const addedIdentifiers = parseTyped(typed, known).filter((identifier) => !listed.includes(identifier));
   return (
     <form
-      class={isWide ? 'form-actions is-wide' : 'form-actions'}
+      class={isWide ? 'flow gap-3 form-actions is-wide' : 'flow gap-3 form-actions'}
       onSubmit={(event) => {
         event.preventDefault();
         if (addedIdentifiers.length > 0) onAdd([...new Set(addedIdentifiers)]);
@@ -196,7 +196,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   };
   return (
     <div class="form-card">
-      <div class="field-grid is-joined">
+      <div class="pile field-grid is-joined">
         <SchemaForm {...form} names={['name']} />
         <IdField edited={edited} member="id" alias="watchlist_id" isFixed={isStored} />
         <SchemaForm {...form} except={isStored ? ['name'] : ['name', 'identifiers']} />

@@ -27,6 +27,22 @@ test.each(PAGES)('every test that the page %s names exists', (page) => {
   expect(names.filter((name) => !existsSync(`test/${name}.test.ts`) && !existsSync(`test/${name}`))).toEqual([]);
 });
 
+test('each guarantee names a test that proves it', () => {
+  const [, table = ''] = readFileSync('data/guide/promises.md', 'utf8').split('## Guarantees and tests');
+  const rows = table
+    .split('\n## ')[0]!
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(1); // the first row has the titles
+  expect(rows.length).toBeGreaterThan(15);
+  const exists = (name: string) => existsSync(`test/${name}.test.ts`) || existsSync(`test/${name}`);
+  const withoutTest = rows.filter((row) => {
+    const names = row.split('|')[2]!.split(/[,;]/);
+    return names.length === 0 || !names.every((name) => name.trim() !== '' && exists(name.trim()));
+  });
+  expect(withoutTest).toEqual([]);
+});
+
 test('every picture of the guide was taken from the console of this version, by PICTURES=1', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
   const taken = JSON.parse(readFileSync(TAKEN, 'utf8')) as Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject, Id } from '#domain/base/schema.js';
-import { VERSIONED_KINDS } from '#domain/definition/versions.js';
+import { OWNED_DOCUMENTS, VERSIONED_KINDS } from '#domain/definition/versions.js';
 import { defineRoutes, SCOPES } from './route.js';
 
 const SHARED_MAX = 100;
@@ -38,18 +38,7 @@ const params = defineObject(() => ({
   kind: z.enum(VERSIONED_KINDS).meta({ description: 'Family of the document.', example: 'index' }),
   document_id: Id,
 }));
-const missingNames = [
-  'INDEX_NOT_FOUND',
-  'STRATEGY_NOT_FOUND',
-  'CONSTRAINT_SET_NOT_FOUND',
-  'TEMPLATE_NOT_FOUND',
-  'WATCHLIST_NOT_FOUND',
-  'PLUGIN_NOT_FOUND',
-  'STORE_NOT_FOUND',
-  'SCHEDULE_NOT_FOUND',
-  'PROCEDURE_NOT_FOUND',
-  'CLIENT_NOT_FOUND',
-] as const;
+const missingNames = OWNED_DOCUMENTS.map(({ missing }) => missing);
 
 export const accessRoutes = defineRoutes({
   getAccess: {

@@ -72,7 +72,7 @@ function createCallHandler(route: Route, call: ServiceCall, removals: Removals |
     const params = request.params as Readonly<Record<string, string>>;
     if (isDeletion && route.query !== undefined && removals !== undefined) {
       const [name = ''] = names;
-      const { kind } = NAMED_DOCUMENTS[name as keyof typeof NAMED_DOCUMENTS];
+      const { kind } = NAMED_DOCUMENTS[name]!; // a deletion names a document
       const removal = request as unknown as RemovalRequest; // every deletion with a query accepts `purge`
       return removals.run(removal, { kind: kind as VersionedKind, id: params[name]! }, async (...parameters) =>
         call(...parameters),

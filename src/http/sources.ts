@@ -84,7 +84,7 @@ export function createSourceWriter(
   const { method, path } = route;
   if (!hasResult(route)) return undefined;
   const isFinal = FINAL_PARAMETERS.test(path);
-  const parameter = /\{(\w+)\}$/.exec(path)?.[1] as keyof typeof NAMED_DOCUMENTS | undefined;
+  const parameter = /\{(\w+)\}$/.exec(path)?.[1];
   const kind = parameter === undefined ? undefined : NAMED_DOCUMENTS[parameter]?.kind;
   const versionsPath = [`${path}/versions`, `${path}/document/versions`].find((each) => paths.has(`${each}/{version}`));
 

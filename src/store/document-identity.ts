@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { RunDocument } from '#domain/definition/runs.js';
+import { VERSIONED_KINDS } from '#domain/definition/versions.js';
 
 /**
  * Maximum length of an id in bytes. With it, every id fits into a key of every engine; LMDB allows 1,978 bytes. Ids in
@@ -40,19 +41,13 @@ export const getOwner = (id: string): string => id.slice(0, id.lastIndexOf('/'))
 
 /** Kinds of documents in the store. An id is unique within its kind. */
 export const DOCUMENT_KINDS = [
-  'index',
+  ...VERSIONED_KINDS,
   'run',
   'kept-run',
   'run-list',
-  'constraint-set',
   'optimisation-run',
   'risk-model',
-  'strategy',
-  'template',
   'render',
-  'watchlist',
-  'plugin',
-  'store',
   'market',
   'job',
   'job-input',
@@ -75,15 +70,11 @@ export const DOCUMENT_KINDS = [
   'audit-seal',
   'audit-push',
   'artifact-store',
-  'closures',
   'recorded-closures',
-  'schedule',
   'schedule-day',
   'schedule-state',
   'judgement',
   'action-decision',
-  'procedure',
-  'client',
   'client-secrets',
   'file-delivery',
   'approval',

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Refusal } from '#domain/base/refusals.js';
 import { isIdWithin, mayRead, MISSING_CODES, type Reach } from '#domain/definition/reach.js';
+import { OWNED_DOCUMENTS } from '#domain/definition/versions.js';
 import type { DocumentBodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from './port.js';
 
 /** Access limits of a request while its handler runs. */
@@ -64,18 +65,10 @@ const createMemberReader = (name: string) => (body: unknown) => {
  * by id. Only its owners list and write it.
  */
 const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
-  index: createRuleById('index'),
-  strategy: createRuleById('strategy'),
-  'constraint-set': createRuleById('constraint-set'),
-  template: createRuleById('template'),
-  watchlist: createRuleById('watchlist'),
-  plugin: createRuleById('plugin'),
-  schedule: createRuleById('schedule'),
-  procedure: createRuleById('procedure'),
+  ...Object.fromEntries(OWNED_DOCUMENTS.map(({ kind }) => [kind, createRuleById(kind)])),
   'schedule-day': createRuleByOwner('schedule'),
   'schedule-state': createRuleById('schedule'),
   judgement: createRuleByOwner('schedule'),
-  client: createRuleById('client'),
   'client-secrets': createRuleById('client'),
   'file-delivery': createRuleByOwner('client'),
   approval: { ownerKind: 'index', subject: (_, body) => createMemberReader('subject')(body), isNamedByChance: true },

@@ -1,21 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../base/schema.js';
 import { NO_HASH } from './publication.js';
-import { VERSION_ACTIONS } from './versions.js';
+import { VERSION_ACTIONS, VERSIONED_KINDS } from './versions.js';
 
 /** Kinds of documents whose writes are all audited: documents of users, results of runs, and publications. */
 export const AUDITED_KINDS = [
-  'index',
-  'strategy',
-  'constraint-set',
-  'template',
-  'watchlist',
-  'plugin',
-  'store',
-  'closures',
-  'schedule',
-  'procedure',
-  'client',
+  ...VERSIONED_KINDS,
   'judgement',
   'action-decision',
   'approval',

@@ -1,19 +1,16 @@
 import type { ErrorCode } from '../base/refusals.js';
+import { OWNED_DOCUMENTS, type VersionedKind } from './versions.js';
+
+interface NamedDocument {
+  readonly kind: VersionedKind | 'risk-model';
+  readonly missing: ErrorCode;
+}
 
 /** Kind of the document to which a path or query parameter refers, and error code if it is absent, by parameter. */
-export const NAMED_DOCUMENTS = {
-  index_id: { kind: 'index', missing: 'INDEX_NOT_FOUND' },
-  strategy_id: { kind: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
-  constraint_set_id: { kind: 'constraint-set', missing: 'CONSTRAINT_SET_NOT_FOUND' },
-  template_id: { kind: 'template', missing: 'TEMPLATE_NOT_FOUND' },
-  watchlist_id: { kind: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
-  plugin_id: { kind: 'plugin', missing: 'PLUGIN_NOT_FOUND' },
-  store_id: { kind: 'store', missing: 'STORE_NOT_FOUND' },
-  schedule_id: { kind: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
-  procedure_id: { kind: 'procedure', missing: 'PROCEDURE_NOT_FOUND' },
-  client_id: { kind: 'client', missing: 'CLIENT_NOT_FOUND' },
+export const NAMED_DOCUMENTS: Readonly<Record<string, NamedDocument>> = {
+  ...Object.fromEntries(OWNED_DOCUMENTS.map(({ kind, missing, parameter }) => [parameter, { kind, missing }])),
   model_id: { kind: 'risk-model', missing: 'RISK_MODEL_NOT_FOUND' },
-} as const satisfies Readonly<Record<string, { readonly kind: string; readonly missing: ErrorCode }>>;
+};
 
 /** Error code of an absent document, by kind. */
 export const MISSING_CODES: ReadonlyMap<string, ErrorCode> = new Map(

@@ -1,21 +1,44 @@
 import { z } from 'zod';
+import type { ErrorCode } from '../base/refusals.js';
 import { defineObject } from '../base/schema.js';
 
-/** Kinds of documents of which every state is kept as a version. */
-export const VERSIONED_KINDS = [
-  'index',
-  'strategy',
-  'constraint-set',
-  'template',
-  'watchlist',
-  'plugin',
-  'store',
-  'closures',
-  'schedule',
-  'procedure',
-  'client',
-] as const;
-export type VersionedKind = (typeof VERSIONED_KINDS)[number];
+/** Declaration of a kind of document. */
+interface DocumentTerms {
+  /** Noun in messages. */
+  readonly word: string;
+  /** Error code of an unknown id. */
+  readonly missing: ErrorCode;
+  /** Parameter of routes that contains the id. Null if any client may read and write the documents by their ids. */
+  readonly parameter: string | null;
+}
+
+/**
+ * Kinds of documents of which every state is kept as a version. Storage, audit log, access, messages and version routes
+ * derive from these declarations.
+ */
+export const VERSIONED_DOCUMENTS = {
+  index: { word: 'index', missing: 'INDEX_NOT_FOUND', parameter: 'index_id' },
+  strategy: { word: 'strategy', missing: 'STRATEGY_NOT_FOUND', parameter: 'strategy_id' },
+  'constraint-set': { word: 'constraint set', missing: 'CONSTRAINT_SET_NOT_FOUND', parameter: 'constraint_set_id' },
+  template: { word: 'report template', missing: 'TEMPLATE_NOT_FOUND', parameter: 'template_id' },
+  watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND', parameter: 'watchlist_id' },
+  plugin: { word: 'plug-in', missing: 'PLUGIN_NOT_FOUND', parameter: 'plugin_id' },
+  store: { word: 'data store', missing: 'STORE_NOT_FOUND', parameter: 'store_id' },
+  closures: { word: 'calendar', missing: 'CALENDAR_NOT_FOUND', parameter: null },
+  schedule: { word: 'schedule', missing: 'SCHEDULE_NOT_FOUND', parameter: 'schedule_id' },
+  procedure: { word: 'procedure', missing: 'PROCEDURE_NOT_FOUND', parameter: 'procedure_id' },
+  client: { word: 'client', missing: 'CLIENT_NOT_FOUND', parameter: 'client_id' },
+} as const satisfies Readonly<Record<string, DocumentTerms>>;
+export type VersionedKind = keyof typeof VERSIONED_DOCUMENTS;
+
+/** All kinds of documents with versions, in the order of responses. */
+export const VERSIONED_KINDS = Object.keys(VERSIONED_DOCUMENTS) as [VersionedKind, ...VersionedKind[]]; // the declarations have these names
+
+/** Kinds of documents with versions whose access is limited to their owners, with their terms. */
+export const OWNED_DOCUMENTS = VERSIONED_KINDS.flatMap((kind) => {
+  const { missing, parameter } = VERSIONED_DOCUMENTS[kind];
+  return parameter === null ? [] : [{ kind, missing, parameter }];
+});
 
 /** Document with versions, by kind and id. */
 export interface Subject {

@@ -5,7 +5,12 @@ import { SHRINKAGE_TARGETS, type ShrinkageTarget } from '#kernels/moments/shrink
 import { raiseToPower } from '#kernels/power.js';
 import { computeNormalProbability } from '#kernels/random/normal-distribution.js';
 import { solveEqualRiskWeights } from '#kernels/weighting/risk-budgets.js';
-import { type HierarchyTerms, LINKAGES, solveHierarchicalRiskParity, TREE_DISTANCES } from '#kernels/weighting/hierarchical-risk-parity.js';
+import {
+  type HierarchyTerms,
+  LINKAGES,
+  solveHierarchicalRiskParity,
+  TREE_DISTANCES,
+} from '#kernels/weighting/hierarchical-risk-parity.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import type { Finding } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
@@ -15,9 +20,21 @@ import { AssetIdentifier, defineObject, Id } from '../base/schema.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import { createLabel } from '../datapoints/expression-text.js';
-import { type DatapointExpression, type FieldUse, toRequest, useCategory, useNumber } from '../datapoints/expression-tree.js';
+import {
+  type DatapointExpression,
+  type FieldUse,
+  toRequest,
+  useCategory,
+  useNumber,
+} from '../datapoints/expression-tree.js';
 import { createLatestRequest, LAG_SESSIONS_MAX } from '../datapoints/fields.js';
-import { computeZScores, createPositions, fillWindowDeviations, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
+import {
+  computeZScores,
+  createPositions,
+  fillWindowDeviations,
+  rankPositions,
+  selectPositionsWithValue,
+} from '../datapoints/statistics.js';
 import { findCoverage, readReturns, type ReturnWindow } from '../risk/return-panel.js';
 import { readModelCovariance, type StoredModels } from '../risk/stored-models.js';
 import type { ShareTerms } from '../market/action-effects.js';

@@ -1,11 +1,11 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { listChanges } from '#domain/base/json.js';
-import { type ErrorCode, Refusal } from '#domain/base/refusals.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { readConstraintSet } from '#domain/definition/constraint-sets.js';
 import { removePassword } from '#domain/definition/datasets.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import { compareSentences, createMethodology } from '#domain/definition/methodology.js';
-import type { Authorship, Subject, VersionedKind } from '#domain/definition/versions.js';
+import { type Authorship, type Subject, VERSIONED_DOCUMENTS, type VersionedKind } from '#domain/definition/versions.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { hasVersions, type HistoryHead, loadVersion, readHead, type StoredVersion } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
@@ -48,21 +48,6 @@ export interface Versions {
 export interface PurgedDocument {
   readonly purgedRuns: number;
 }
-
-/** Noun for each kind of document in messages, and the error code for an unknown id. */
-const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly missing: ErrorCode }>> = {
-  index: { word: 'index', missing: 'INDEX_NOT_FOUND' },
-  strategy: { word: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
-  'constraint-set': { word: 'constraint set', missing: 'CONSTRAINT_SET_NOT_FOUND' },
-  template: { word: 'report template', missing: 'TEMPLATE_NOT_FOUND' },
-  watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
-  plugin: { word: 'plug-in', missing: 'PLUGIN_NOT_FOUND' },
-  schedule: { word: 'schedule', missing: 'SCHEDULE_NOT_FOUND' },
-  closures: { word: 'calendar', missing: 'CALENDAR_NOT_FOUND' },
-  procedure: { word: 'procedure', missing: 'PROCEDURE_NOT_FOUND' },
-  client: { word: 'client', missing: 'CLIENT_NOT_FOUND' },
-  store: { word: 'data store', missing: 'STORE_NOT_FOUND' },
-};
 
 export interface VersionsDependencies {
   readonly documents: DocumentStore;
@@ -182,10 +167,10 @@ function restoreStoredForm({ kind }: Subject, body: VersionContent['body']): Ver
   return kind === 'constraint-set' ? (readConstraintSet(body) ?? body) : body;
 }
 
-const getName = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`;
+const getName = ({ kind, id }: Subject): string => `${VERSIONED_DOCUMENTS[kind].word} ${id}`;
 
 function refuseMissing(subject: Subject): Refusal {
-  const { word, missing: code } = FAMILIES[subject.kind];
+  const { word, missing: code } = VERSIONED_DOCUMENTS[subject.kind];
   return new Refusal(code, `There is no ${word} ${subject.id}, nor a version of one.`);
 }
 

@@ -484,7 +484,7 @@ function Jobs({ jobs: all }: { readonly jobs: readonly JobStatus[] }) {
         onOpen={(id) => setParameters({ job: id })}
         openKey={getParameter('job')}
       />
-      {all.length === LIMIT_DEFAULT && (
+      {all.length === getLimit() && all.length < JOBS_MAX && (
         <div>
           <Button onClick={() => setParameters({ older: 'yes' })}>Older ones</Button>
         </div>

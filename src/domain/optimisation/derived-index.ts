@@ -58,14 +58,7 @@ import { createReturnTerms } from '../market/growth-terms.js';
 import { computeGrowth } from '../market/growth.js';
 import { hasLeftMarket, type SessionMarket } from '../market/session-market.js';
 import { EXPOSURE_SESSIONS, STYLE_FIELDS } from '../risk/factors.js';
-import {
-  describeInfeasibility,
-  explainChoice,
-  explainRows,
-  findConflict,
-  listConflictRows,
-  relaxCurvedRows,
-} from './infeasibility.js';
+import { findConflict, listConflictRows } from './conflicts.js';
 import { solveConvex } from './convex-solve.js';
 import {
   type Candidates,
@@ -78,6 +71,7 @@ import {
   type WeightsBefore,
 } from './decision-problem.js';
 import { isRiskless } from './goals.js';
+import { describeInfeasibility, explainChoice, explainRows, relaxCurvedRows } from './infeasibility.js';
 import {
   type InfeasibleSolve,
   relaxByPriority,

@@ -15,10 +15,10 @@ import {
   checkFeasibility,
   computeGap,
   computeRowGap,
-  type ConflictProof,
   groupProofsBySecurity,
+  type ConflictProof,
   proveInfeasibility,
-} from './infeasibility.js';
+} from './conflicts.js';
 import { minimiseTail, solveConvex } from './convex-solve.js';
 import type { Origin, Problem, RowParameterChange, Solvers } from './problem.js';
 import { solveProblem } from './search.js';

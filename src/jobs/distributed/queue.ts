@@ -43,7 +43,8 @@ import {
   type ReservedJob,
   type Start,
 } from './job-rows.js';
-import { createPresence, type NodeState, pollRepeatedly, type Presence } from './nodes.js';
+import type { NodeState } from './nodes.js';
+import { createPresence, pollRepeatedly, type Presence } from './presence.js';
 import { createPartRows, createSharedParts, type SharedParts } from './parts.js';
 
 export interface OffersDependencies {

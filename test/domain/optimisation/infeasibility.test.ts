@@ -4,10 +4,9 @@ import {
   explainChoice,
   explainInfeasibility,
   explainRows,
-  findConflict,
   type Infeasibility,
-  proveInfeasibility,
 } from '#domain/optimisation/infeasibility.js';
+import { findConflict, proveInfeasibility } from '#domain/optimisation/conflicts.js';
 import { listMovableParameters } from '#domain/optimisation/assembly.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { meterSolver } from '#domain/optimisation/work-meter.js';

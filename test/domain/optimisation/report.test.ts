@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assembleProgram } from '#domain/optimisation/assembly.js';
-import { findConflict } from '#domain/optimisation/infeasibility.js';
+import { findConflict } from '#domain/optimisation/conflicts.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { buildProblem, solvers } from './small-problems.js';

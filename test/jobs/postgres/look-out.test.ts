@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createPollSchedule } from '#jobs/distributed/nodes.js';
+import { createPollSchedule } from '#jobs/distributed/presence.js';
 
 /** Returns the queries per second of several nodes, averaged over many pauses. */
 function simulateLooksPerSecond(nodes: number): number {

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#jobs/port/clock.js';
 import type { Claim, ClaimOrder, JobQueue, OfferedParts } from '#jobs/port/queue.js';
-import { createPulse, listNodes } from '#jobs/distributed/nodes.js';
+import { listNodes } from '#jobs/distributed/nodes.js';
 import { createPartRows, createSharedParts, type SharedParts } from '#jobs/distributed/parts.js';
+import { createPulse } from '#jobs/distributed/presence.js';
 import { createPostgresQueue } from '#jobs/distributed/queue.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';

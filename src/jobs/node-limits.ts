@@ -5,17 +5,6 @@ import type { Lane } from './port/compute-pool.js';
 import type { NodeLimits } from './port/job-kind.js';
 import type { QueueLimits, WaitingJob } from './port/queue.js';
 
-/** Capacity of this node: slots for light and heavy jobs, a limit per owner, and memory for all jobs. */
-export interface JobSlots {
-  isFree(lane: Lane): boolean;
-  /** Returns the owners that hold the maximum number of slots of a lane. */
-  fullOwners(lane: Lane): ReadonlySet<string>;
-  /** Takes a slot for a job. Returns undefined if no slot is free or memory is insufficient. */
-  take(job: WaitingJob, lane: Lane): JobSlot | undefined;
-  /** Returns the memory that is not reserved by jobs with slots. */
-  freeBytes(): number;
-}
-
 export interface JobSlot {
   /**
    * Frees the slot for another job before this job ends, because this job has finished computing. The number of jobs
@@ -29,7 +18,7 @@ export interface JobSlot {
 const NO_OWNERS: ReadonlySet<string> = new Set();
 
 /** @param onFree called when a slot may have become free */
-export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void): JobSlots {
+export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void) {
   const slotsInUse: Record<Lane, number> = { heavy: 0, light: 0 };
   /** Number of jobs that left their slots and have not ended. */
   const endingCounts: Record<Lane, number> = { heavy: 0, light: 0 };
@@ -67,16 +56,19 @@ export function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: Nod
   }
 
   return {
-    isFree: (lane) => slotsInUse[lane] < runningMax[lane],
-    fullOwners(lane) {
+    isFree: (lane: Lane): boolean => slotsInUse[lane] < runningMax[lane],
+    /** Returns the owners that hold the maximum number of slots of a lane. */
+    fullOwners(lane: Lane): ReadonlySet<string> {
       if (lane === 'light' || slotsByOwner.size === 0) return NO_OWNERS;
       return new Set([...slotsByOwner].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));
     },
-    take(job, lane) {
+    /** Takes a slot for a job. Returns undefined if no slot is free or memory is insufficient. */
+    take(job: WaitingJob, lane: Lane): JobSlot | undefined {
       const isFitting = reservedBytes === 0 || reservedBytes + job.estimated_bytes <= memoryBytes;
       return isFitting ? takeSlot(job, lane) : undefined;
     },
-    freeBytes: () => Math.max(0, memoryBytes - reservedBytes),
+    /** Returns the memory that is not reserved by jobs with slots. */
+    freeBytes: (): number => Math.max(0, memoryBytes - reservedBytes),
   };
 }
 

@@ -152,11 +152,6 @@ export interface FieldSeries {
 /** Function that returns the data of a day. The day is read only once for all datapoints. */
 type FieldReaderOnDate = (day: Day, weights: Float64Array) => FieldsOfDay;
 
-/** Weighted figures of a datapoint for both sides. If both sides hold the same securities, a date is read only once. */
-export interface WeightedField {
-  maker(figures: DatedFigures, side: SideName): FiguresMaker;
-}
-
 /** Position of a datapoint in the reader, and the maximum number of securities on a side. */
 interface FieldOfSecurities {
   readonly field: number;
@@ -167,11 +162,7 @@ interface FieldOfSecurities {
  * Creates the function that computes the weighted figures of a datapoint.
  * @param engine provides the memory
  */
-export function computeWeightedField(
-  engine: Engine,
-  readOn: FieldReaderOnDate,
-  { field, names }: FieldOfSecurities,
-): WeightedField {
+export function computeWeightedField(engine: Engine, readOn: FieldReaderOnDate, { field, names }: FieldOfSecurities) {
   const shares = engine.room(PERCENTILES.length);
   shares.set(PERCENTILES);
   const values = engine.room(names);
@@ -179,7 +170,7 @@ export function computeWeightedField(
   let knownOn: Day | undefined;
   let knownPositions: Int32Array | undefined;
   return {
-    maker: (figures, side) => ({
+    maker: (figures: DatedFigures, side: SideName): FiguresMaker => ({
       figures,
       make({ at, day, own, [side]: sideWeights }) {
         const fieldsOfDay = readOn(day, own);

@@ -79,19 +79,6 @@ export interface Attribution {
   readonly costDrag: number | null;
 }
 
-/** Accumulator that links the contributions of consecutive periods. */
-export interface ContributionLink {
-  readonly totalReturn: number;
-  /** Linked contributions of the periods added so far, [H]. */
-  readonly contributions: Float64Array;
-  /** Returns the factor by which the contributions of a period enter the total return. */
-  coefficientOf(period: number): number;
-  /** Adds the contributions of a period, [H]. */
-  add(period: number, parts: Float64Array): void;
-  /** Returns the total return less the sum of the linked contributions. */
-  residual(): number;
-}
-
 /**
  * Links contributions so that they sum exactly to the compounded return.
  * @throws Refusal TOTAL_LOSS if a period lost everything
@@ -101,20 +88,24 @@ export function createContributionLink({
   securityCount,
   returns,
   days,
-}: Pick<AttributionInput, 'securityCount' | 'returns' | 'days'>): ContributionLink {
+}: Pick<AttributionInput, 'securityCount' | 'returns' | 'days'>) {
   const totalReturn = computeCompoundReturn(returns, days);
   const totalCoefficient = computeLinkingCoefficient(totalReturn);
+  /** Linked contributions of the periods added so far, [H]. */
   const contributions = new Float64Array(securityCount);
   const computeCoefficient = (period: number): number => computeLinkingCoefficient(returns[period]!) / totalCoefficient;
   return {
     totalReturn,
     contributions,
+    /** Returns the factor by which the contributions of a period enter the total return. */
     coefficientOf: computeCoefficient,
-    add(period, parts) {
+    /** Adds the contributions of a period, [H]. */
+    add(period: number, parts: Float64Array): void {
       const factor = computeCoefficient(period);
       for (let i = 0; i < securityCount; i++) contributions[i]! += parts[i]! * factor;
     },
-    residual: () => totalReturn - contributions.reduce((sum, part) => sum + part, 0),
+    /** Returns the total return less the sum of the linked contributions. */
+    residual: (): number => totalReturn - contributions.reduce((sum, part) => sum + part, 0),
   };
 }
 

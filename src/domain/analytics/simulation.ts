@@ -28,24 +28,13 @@ export interface ReturnMoments {
   readonly periods: number;
 }
 
-/** Source of random returns with given moments, drawn row by row from one stream. */
-export interface ReturnDraws {
-  /**
-   * Draws returns.
-   * @param count number of rows.
-   * @param degrees degrees of freedom of Student's distribution, an integer above 2; null for normal draws.
-   * @returns [count x N]
-   */
-  draw(random: CounterRandom, count: number, degrees: number | null): Float64Array;
-}
-
 /**
  * Creates draws from a normal distribution, or from Student's distribution scaled to the given covariance.
  * @cost N^3 / 6 once for a whole matrix; N normals and N^2 multiply-adds per row, N k for loadings.
  * @source Kotz & Nadarajah (2004), Multivariate t distributions, section 1.1, as a normal over the root of a
  *   chi-square.
  */
-export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods }: ReturnMoments): ReturnDraws {
+export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods }: ReturnMoments) {
   const { n } = metric;
   const scale = 1 / Math.sqrt(periods);
   const root = metric.form === 'factor' ? metric.loadings : factoriseSemidefinite(metric.matrix, n).lower;
@@ -53,7 +42,13 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   const specificDeviations =
     metric.form === 'factor' ? metric.specific.map((value) => Math.sqrt(Math.max(value, 0))) : null;
   return {
-    draw(random, count, degrees) {
+    /**
+     * Draws returns.
+     * @param count number of rows.
+     * @param degrees degrees of freedom of Student's distribution, an integer above 2; null for normal draws.
+     * @returns [count x N]
+     */
+    draw(random: CounterRandom, count: number, degrees: number | null): Float64Array {
       const out = new Float64Array(count * n);
       for (let from = 0; from < count; from += CHUNK_ROWS)
         drawInto(random, degrees, out.subarray(from * n, Math.min(from + CHUNK_ROWS, count) * n));

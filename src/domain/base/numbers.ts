@@ -60,23 +60,19 @@ export function computeDotProduct(a: Float64Array, b: Float64Array): number {
   return sum;
 }
 
-/** Division of items into parts of equal size; the last part may be smaller. */
-export interface EvenParts {
-  readonly count: number;
-  /** Returns the indices of the items in a part. */
-  positions(part: number): readonly number[];
-}
-
 /** Number of items per part: about a second of work, after which another job may run. */
 const ITEMS_PER_PART = 8;
 /** Maximum number of parts of a job, which limits rows in the database and files in the folder of the job. */
 const PARTS_MAX = 5000;
 
-export function divideEvenly(items: number): EvenParts {
+/** Division of items into parts of equal size; the last part may be smaller. */
+export function divideEvenly(items: number) {
   const size = Math.max(ITEMS_PER_PART, Math.ceil(items / PARTS_MAX));
   return {
     count: Math.ceil(items / size),
-    positions: (part) => Array.from({ length: Math.min(size, items - part * size) }, (_, i) => part * size + i),
+    /** Returns the indices of the items in a part. */
+    positions: (part: number): readonly number[] =>
+      Array.from({ length: Math.min(size, items - part * size) }, (_, i) => part * size + i),
   };
 }
 

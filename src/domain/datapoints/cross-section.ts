@@ -269,24 +269,15 @@ interface Ordering {
   readonly withMissing: boolean;
 }
 
-export interface VectorCache {
-  /**
-   * Returns a vector, computed once. The selection of securities only shrinks, so a vector that was computed for an
-   * earlier selection contains all later values.
-   */
-  value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array;
-  /**
-   * Returns the positions of values in the order of `rankPositions`, best first. Results are cached for each array of
-   * values.
-   */
-  ordered(values: Float64Array, order: Ordering): Int32Array;
-}
-
-function createVectorCache(): VectorCache {
+function createVectorCache() {
   const cache = new Map<string, { readonly columns: Int32Array; readonly values: Float64Array }>();
   const orders = new WeakMap<Float64Array, Map<string, Int32Array>>();
   return {
-    value(key, columns, compute) {
+    /**
+     * Returns a vector, computed once. The selection of securities only shrinks, so a vector that was computed for an
+     * earlier selection contains all later values.
+     */
+    value(key: string, columns: Int32Array, compute: () => Float64Array): Float64Array {
       const cachedEntry = cache.get(key);
       const pickedValues =
         cachedEntry === undefined ? undefined : pickValues(cachedEntry.columns, cachedEntry.values, columns);
@@ -296,7 +287,11 @@ function createVectorCache(): VectorCache {
       orders.set(values, new Map());
       return values;
     },
-    ordered(values, { ascending, withMissing }) {
+    /**
+     * Returns the positions of values in the order of `rankPositions`, best first. Results are cached for each array of
+     * values.
+     */
+    ordered(values: Float64Array, { ascending, withMissing }: Ordering): Int32Array {
       const valueOrders = orders.get(values);
       const key = `${ascending} ${withMissing}`;
       const positions = createPositions(values);

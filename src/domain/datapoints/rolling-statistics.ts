@@ -26,15 +26,6 @@ interface Folding {
   join(out: Float64Array, sums: Float64Array, others: Float64Array): void;
 }
 
-export interface RollingFolds {
-  /**
-   * Returns the results of a window, [n x width]. They are valid until the next call.
-   * @cost one session of values if the window ends one session after the previous one, none if it ends on the same
-   * session, otherwise all of its sessions
-   */
-  over(window: RolledWindow, folding: Folding): Float64Array;
-}
-
 /**
  * Creates combined values over rolling windows. Sessions form blocks as long as the window. The part of a window in its
  * last block is combined forwards, the part in the previous block backwards (van Herk 1992, Gil and Werman 1993). Each
@@ -44,7 +35,7 @@ export interface RollingFolds {
  * @param step number of sessions between cached backward results. Results between them are computed again when needed.
  * This is worthwhile if the securities or the version change often, so that most results would never be used.
  */
-function createRollingFolds(step = 1): RollingFolds {
+function createRollingFolds(step = 1) {
   let rolledWindow: RolledWindow | undefined;
   /** First session of the block in which the previous window ended. */
   let block = 0;
@@ -64,7 +55,12 @@ function createRollingFolds(step = 1): RollingFolds {
   };
 
   return {
-    over(window, folding) {
+    /**
+     * Returns the results of a window, [n x width]. They are valid until the next call.
+     * @cost one session of values if the window ends one session after the previous one, none if it ends on the same
+     * session, otherwise all of its sessions
+     */
+    over(window: RolledWindow, folding: Folding): Float64Array {
       const { from, end, length, columns, version } = window;
       const isLike =
         rolledWindow !== undefined &&
@@ -423,16 +419,6 @@ function computeMean(values: Float64Array, places: Int32Array): number {
   return count > 0 ? (evenSum + oddSum) / count : NaN;
 }
 
-/** Sessions of a window on which followed securities have no return. */
-interface MissingSessions {
-  /** Latest session that each security lacks, -1 if none, [names]. */
-  readonly latest: Int32Array;
-  /** Advances to a window. @cost one session if the window follows the previous one */
-  over(from: number, end: number): void;
-  /** Returns the market sums without the sessions that a security lacks. */
-  without(place: number, whole: MarketSums, out: MarketSums): void;
-}
-
 interface AbsencesInput {
   readonly rows: Rows;
   readonly market: Pick<Market, 'on' | 'since'>;
@@ -440,7 +426,8 @@ interface AbsencesInput {
   readonly length: number;
 }
 
-function createAbsences({ rows, market, names, length }: AbsencesInput): MissingSessions {
+/** Sessions of a window on which followed securities have no return. */
+function createAbsences({ rows, market, names, length }: AbsencesInput) {
   /**
    * Ring buffer of the latest missing sessions of each security, with their total number and the number before the
    * window, [names].
@@ -466,8 +453,10 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
     }
   };
   return {
+    /** Latest session that each security lacks, -1 if none, [names]. */
     latest: latestMissing,
-    over(from, end) {
+    /** Advances to a window. @cost one session if the window follows the previous one */
+    over(from: number, end: number): void {
       if (from === first && end === last) return;
       const isNext = from >= first && end > last && from <= last + 1;
       if (!isNext) {
@@ -485,7 +474,8 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Missing
       }
       [first, last] = [from, end];
     },
-    without(place, marketSums, out) {
+    /** Returns the market sums without the sessions that a security lacks. */
+    without(place: number, marketSums: MarketSums, out: MarketSums): void {
       const firstMissing = removeBeforeWindow(place);
       const missingInWindow = missingCounts[place]! - firstMissing;
       const latest = latestMissing[place]!;

@@ -21,15 +21,11 @@ import { type DerivedName, hasSharesField, resolveName, type SessionReturn } fro
 /** Value for a security whose first price bar has not been searched yet. */
 const NOT_SEARCHED = -1;
 
-interface AgeSeries {
-  fill(session: number, columns: Int32Array, out: Float64Array): void;
-}
-
 /**
  * Creates the series of a security's age: the number of sessions since its first price bar. The age is 0 on the session
  * of that bar and missing before it.
  */
-function createAgeSeries({ market, sessions, rows }: SessionMarket): AgeSeries {
+function createAgeSeries({ market, sessions, rows }: SessionMarket) {
   const close = market.fields.get('CLOSE')!;
   const first = new Int32Array(market.identifiers.length).fill(NOT_SEARCHED);
   /**
@@ -43,7 +39,7 @@ function createAgeSeries({ market, sessions, rows }: SessionMarket): AgeSeries {
     return sessions.length;
   };
   return {
-    fill(session: number, columns: Int32Array, out: Float64Array) {
+    fill(session: number, columns: Int32Array, out: Float64Array): void {
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
         if (first[column] === NOT_SEARCHED) first[column] = findFirstBar(column);

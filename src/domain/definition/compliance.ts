@@ -790,15 +790,6 @@ function createCustomRule({ single, ranked, group }: BreachLimits): Omit<BreachR
   };
 }
 
-/** Watch over the rows of a published rule. */
-export interface BreachWatch {
-  /**
-   * Returns true if a row that was within its bound at the previous close exceeds it now.
-   * @param weights [H], in the order of the securities; days must be passed in ascending order
-   */
-  begins(day: Day, weights: Float64Array): boolean;
-}
-
 export interface WatchedSecurities {
   readonly rule: BreachRule;
   readonly market: MarketData;
@@ -809,10 +800,14 @@ export interface WatchedSecurities {
 }
 
 /** Creates a function that detects breaches of a rule over the closes of a book. */
-export function createBreachWatch({ rule, market, names, open }: WatchedSecurities): BreachWatch {
+export function createBreachWatch({ rule, market, names, open }: WatchedSecurities) {
   const readHoldings = createIssuerHoldings(market, names, rule.by);
   return {
-    begins(day, weights) {
+    /**
+     * Returns true if a row that was within its bound at the previous close exceeds it now.
+     * @param weights [H], in the order of the securities; days must be passed in ascending order
+     */
+    begins(day: Day, weights: Float64Array): boolean {
       const holdings = readHoldings(day, weights);
       let hasBegun = false;
       for (const { row, isBeyond } of listRuleRows(rule, holdings)) {

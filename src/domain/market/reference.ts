@@ -29,14 +29,7 @@ export function createGroupsByDay(names: readonly string[], groupOf: GroupOfDay)
 }
 
 /** Numbering of groups in order of first occurrence. */
-export interface GroupNumbers {
-  /** Names of the groups, by number. */
-  readonly groups: readonly string[];
-  /** Returns the group number of each security on a day, as `createGroupsByDay` does. */
-  byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
-}
-
-export function createGroupNumbers(): GroupNumbers {
+export function createGroupNumbers() {
   const groups: string[] = [];
   const numberByGroup = new Map<string, number>();
   const findNumber = (group: string): number => {
@@ -45,8 +38,10 @@ export function createGroupNumbers(): GroupNumbers {
     return number;
   };
   return {
+    /** Names of the groups, by number. */
     groups,
-    byDay(names, groupOf) {
+    /** Returns the group number of each security on a day, as `createGroupsByDay` does. */
+    byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array {
       const readGroups = createGroupsByDay(names, groupOf);
       let texts: readonly string[] | undefined;
       let numbers = new Int32Array(0);

@@ -781,22 +781,17 @@ function computeSharesWithout({ name, before, wanted }: Order, lots: number): nu
   return lots === 0 ? wanted : Math.max(before, wanted - lots * name.lot);
 }
 
-interface OrderQueue {
-  first(): Order | undefined;
-  /** Moves the first order to its new, later position; removes it if it is finished. */
-  settle(isOver: boolean): void;
-}
-
 /** Creates a binary heap. Equal orders keep their sequence. @cost O(n log n), then O(log n) per change */
-function createQueue(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean): OrderQueue {
+function createQueue(orders: readonly Order[], comesBefore: (one: Order, other: Order) => boolean) {
   const positionByOrder = new Map(orders.map((order, i) => [order, i]));
   const isBefore = (order: Order, otherOrder: Order): boolean =>
     comesBefore(order, otherOrder) ||
     (!comesBefore(otherOrder, order) && positionByOrder.get(order)! < positionByOrder.get(otherOrder)!);
   const heap = orders.toSorted((order, otherOrder) => (isBefore(order, otherOrder) ? -1 : 1));
   return {
-    first: () => heap[0],
-    settle(isOver) {
+    first: (): Order | undefined => heap[0],
+    /** Moves the first order to its new, later position; removes it if it is finished. */
+    settle(isOver: boolean): void {
       if (isOver) {
         const last = heap.pop()!;
         if (heap.length === 0) return;

@@ -46,16 +46,8 @@ export interface Fan {
 /** Maximum number of variants with their own levels. Each is one line of a chart. */
 export const FAN_LINES_MAX = 8;
 
-export interface FanCollector {
-  /** Variants to add, evenly spread over all variants, including the one ranked first. */
-  readonly wanted: ReadonlySet<number>;
-  /** Adds the returns of a variant. @param returns returns between the common days */
-  add(variant: number, returns: Float64Array): void;
-  end(): Fan;
-}
-
 /** Creates an empty fan. @param days common days of all variants, ascending @param first variant ranked first */
-export function createFan(variants: readonly number[], days: Int32Array, first: number): FanCollector {
+export function createFan(variants: readonly number[], days: Int32Array, first: number) {
   const positions = spreadEvenly(days.length, FAN_DATES_MAX);
   const wantedVariants = new Set([
     ...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((position) => variants[position]!),
@@ -63,11 +55,13 @@ export function createFan(variants: readonly number[], days: Int32Array, first: 
   ]);
   const added: VariantLevels[] = [];
   return {
+    /** Variants to add, evenly spread over all variants, including the one ranked first. */
     wanted: wantedVariants,
-    add(variant, returns) {
+    /** Adds the returns of a variant. @param returns returns between the common days */
+    add(variant: number, returns: Float64Array): void {
       added.push({ variant, curve: computeCurve(returns, positions) });
     },
-    end: () => ({
+    end: (): Fan => ({
       days: Int32Array.from(positions, (position) => days[position]!),
       variants: added.length,
       quantiles: computeQuantiles(

@@ -25,27 +25,21 @@ const NAMED_MAX = 10;
 /** Maximum length of a value in the name of a variant. */
 const VALUE_MAX = 60;
 
-/** Findings about the refused variants of a sweep. */
-export interface RefusedVariants {
-  /** Adds a variant. @param findings errors, with paths below the variant */
-  add(variant: number, findings: readonly Finding[]): void;
-  /** Throws if any variant was refused. @throws Refusal VALIDATION_FAILED with every refused variant */
-  assertNone(): void;
-}
-
 /** Finding of the first affected variant, and all affected variants. */
 interface SharedFinding {
   readonly finding: Finding;
   readonly variants: number[];
 }
 
-export function createRefusedVariants(variation: Variation): RefusedVariants {
+/** Findings about the refused variants of a sweep. */
+export function createRefusedVariants(variation: Variation) {
   const member = variation.patches === null ? 'grid' : 'patches';
   const findingByKey = new Map<string, SharedFinding>();
   const refusals = new Set<number>();
   let unlistedCount = 0;
   return {
-    add(variant, findings) {
+    /** Adds a variant. @param findings errors, with paths below the variant */
+    add(variant: number, findings: readonly Finding[]): void {
       for (const finding of findings) {
         refusals.add(variant);
         const key = JSON.stringify([finding.code, finding.path, finding.message]);
@@ -55,7 +49,8 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
         else unlistedCount++;
       }
     },
-    assertNone() {
+    /** Throws if any variant was refused. @throws Refusal VALIDATION_FAILED with every refused variant */
+    assertNone(): void {
       if (refusals.size === 0) return;
       const findings = [...findingByKey.values()].map((one) => toSent(one, member, variation));
       const all = unlistedCount === 0 ? findings : [...findings, createOmission('error', unlistedCount)];

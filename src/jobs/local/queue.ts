@@ -633,19 +633,6 @@ async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<
   if (job !== undefined && url !== null) await table.addCallback(job, url);
 }
 
-/** Jobs that wait for their earliest start. */
-export interface DelayedJobs {
-  /** Puts a job at the front of the queue as soon as it may start. */
-  queueAgain(job: LiveJob, event: LifeEvent): void;
-  /**
-   * Puts a job at the front of the queue after a short delay. Used if its start could not be written, for example
-   * because the disk is full.
-   */
-  startAgain(job: LiveJob): void;
-  /** Puts a job of the previous process in the queue as soon as it may start. */
-  restore(job: LiveJob): void;
-}
-
 /** Delay before a failed start is retried. */
 const START_AGAIN_MS = 1000;
 
@@ -656,7 +643,8 @@ export interface DelayedJobsDependencies {
   readonly onWork: () => void;
 }
 
-function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependencies): DelayedJobs {
+/** Jobs that wait for their earliest start. */
+function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependencies) {
   function waitFor(identity: JobIdentity, { attempt }: JobLife, delayMs: number): void {
     clock.after(delayMs, () => {
       const liveJob = live(identity.job_id);
@@ -668,13 +656,19 @@ function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependenci
   }
 
   return {
-    queueAgain({ identity, life }, event) {
+    /** Puts a job at the front of the queue as soon as it may start. */
+    queueAgain({ identity, life }: LiveJob, event: LifeEvent): void {
       const delayMs = computeDelayMs(life, event);
       if (delayMs === 0) lines.addFirst(identity);
       else waitFor(identity, life, delayMs);
     },
-    startAgain: ({ identity, life }) => waitFor(identity, life, START_AGAIN_MS),
-    restore({ identity, life }) {
+    /**
+     * Puts a job at the front of the queue after a short delay. Used if its start could not be written, for example
+     * because the disk is full.
+     */
+    startAgain: ({ identity, life }: LiveJob): void => waitFor(identity, life, START_AGAIN_MS),
+    /** Puts a job of the previous process in the queue as soon as it may start. */
+    restore({ identity, life }: LiveJob): void {
       const delayMs = life.not_before === null ? 0 : Date.parse(life.not_before) - clock.now();
       if (delayMs <= 0) lines.add(identity);
       else waitFor(identity, life, delayMs);

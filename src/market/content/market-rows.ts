@@ -36,24 +36,14 @@ import {
 import { COUNT_COLUMNS, nameFileColumns, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-content.js';
 
-/** Codes of identifiers, numbered in the order of their first occurrence. */
-export interface IdentifierCodes {
-  /**
-   * Returns the code of an identifier. If the text is not a valid identifier, returns undefined and adds a finding.
-   * @param row of the file
-   */
-  codeOf(text: string | null, file: IdentifierFile, row: number): number | undefined;
-  /** Returns the identifiers by code. */
-  names(): string[];
-}
-
 interface IdentifierFile {
   readonly label: string;
   readonly written: readonly string[];
   readonly identifierColumn: number;
 }
 
-function createIdentifierCodes(problems: Problems): IdentifierCodes {
+/** Codes of identifiers, numbered in the order of their first occurrence. */
+function createIdentifierCodes(problems: Problems) {
   const codes = new Map<string, number>();
 
   function findCode(
@@ -85,7 +75,15 @@ function createIdentifierCodes(problems: Problems): IdentifierCodes {
     return codes.size - 1;
   }
 
-  return { codeOf: findCode, names: () => [...codes.keys()] };
+  return {
+    /**
+     * Returns the code of an identifier. If the text is not a valid identifier, returns undefined and adds a finding.
+     * @param row of the file
+     */
+    codeOf: findCode,
+    /** Returns the identifiers by code. */
+    names: (): string[] => [...codes.keys()],
+  };
 }
 
 /** Binary logarithm of the number of rows allocated together. */
@@ -95,14 +93,8 @@ const BLOCK_ROWS = 1 << BLOCK_BITS;
 /** Number of bytes of paged blocks allocated together as one file. */
 const SLAB_BYTES = 64 << 20;
 
-/** Memory for a number of rows that is not known in advance. */
-export interface RowBlocks {
-  integers(): Int32Array;
-  floats(): Float64Array;
-}
-
 /** Allocates blocks of zeros. When their total size exceeds the limit for panels, blocks are kept in files. */
-function createRowBlocks(): RowBlocks {
+function createRowBlocks() {
   let heldBytes = 0;
   let slab = allocatePanels(0);
   let usedRows = 0;
@@ -120,11 +112,11 @@ function createRowBlocks(): RowBlocks {
   }
 
   return {
-    integers() {
+    integers(): Int32Array {
       const pagedBlock = reserveSpace(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
       return pagedBlock ? new Int32Array(pagedBlock.slab, pagedBlock.at, BLOCK_ROWS) : new Int32Array(BLOCK_ROWS);
     },
-    floats() {
+    floats(): Float64Array {
       const pagedBlock = reserveSpace(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
       return pagedBlock ? new Float64Array(pagedBlock.slab, pagedBlock.at, BLOCK_ROWS) : new Float64Array(BLOCK_ROWS);
     },
@@ -147,17 +139,6 @@ interface DatedRows {
   readonly rows: number;
 }
 
-/** Instants of a market. Their days are known once the exchanges of the securities are. */
-export interface InstantDays {
-  /** Returns a code that takes the place of the day of an instant. @param ms since 1970 */
-  codeOf(ms: number): Day;
-  /**
-   * Replaces the codes by days. Returns false, with a finding, if no statement determines the time zone, or if the
-   * statement contradicts the sessions.
-   */
-  resolve(rows: DatedRows, reference: ReferenceTable | undefined, problems: Problems): boolean;
-}
-
 /** First code of an instant: far above the last day of the API. */
 const CODE_MIN = 2 ** 30;
 
@@ -175,7 +156,7 @@ export const TIME_ZONE_PATH = 'mapping.time_zone';
  * Creates the collector of instants. The time zone is that of the mapping, otherwise that of the exchange of the
  * security. Instants that all are midnight in UTC are days if the mapping states no time zone.
  */
-function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDays {
+function createInstantDays({ timeZone, calendars }: ZoneTerms) {
   const codes = new Map<number, Day>();
   const instants: number[] = [];
 
@@ -199,8 +180,13 @@ function createInstantDays({ timeZone, calendars }: ZoneTerms): InstantDays {
   }
 
   return {
+    /** Returns a code that takes the place of the day of an instant. @param ms since 1970 */
     codeOf: findCode,
-    resolve(rows, reference, problems) {
+    /**
+     * Replaces the codes by days. Returns false, with a finding, if no statement determines the time zone, or if the
+     * statement contradicts the sessions.
+     */
+    resolve(rows: DatedRows, reference: ReferenceTable | undefined, problems: Problems): boolean {
       if (instants.length === 0) return true;
       if (timeZone != null && calendars?.get(timeZone) === undefined && !isZone(timeZone)) {
         problems.error(createUnknownZone(timeZone));

@@ -75,17 +75,7 @@ interface TextLocation {
 }
 
 /** Collector of texts in columns that a mapping does not name. Such a column may contain no numbers at all. */
-export interface TextColumns {
-  /** Names of fields that contain a number. */
-  readonly numbered: Set<string>;
-  add(name: string, text: string, place: TextLocation): void;
-  /** Returns true if a column contained a text. */
-  has(name: string): boolean;
-  /** Reports texts among numbers as errors. If a column has only texts, ignores it with a warning. */
-  report(): void;
-}
-
-function createTextColumns(problems: Problems): TextColumns {
+function createTextColumns(problems: Problems) {
   const numberColumns = new Set<string>();
   const columns = new Map<string, ColumnProblems>();
 
@@ -103,6 +93,7 @@ function createTextColumns(problems: Problems): TextColumns {
       });
   }
 
+  /** Reports texts among numbers as errors. If a column has only texts, ignores it with a warning. */
   function report(): void {
     for (const [target, { first, count, written }] of columns) {
       const name = target.startsWith('\u0000') ? written : target;
@@ -118,7 +109,14 @@ function createTextColumns(problems: Problems): TextColumns {
     }
   }
 
-  return { numbered: numberColumns, add, has: (name) => columns.has(name), report };
+  return {
+    /** Names of fields that contain a number. */
+    numbered: numberColumns,
+    add,
+    /** Returns true if a column contained a text. */
+    has: (name: string): boolean => columns.has(name),
+    report,
+  };
 }
 
 /** Price columns of a mapped market, including the adjusted close. */
@@ -237,21 +235,15 @@ interface OpenedColumns extends WideColumns {
   readonly codes: readonly (number | undefined)[];
 }
 
-/** Reader of tables with one column per security. */
-export interface WideRows {
-  /** Begins a table. If the field of its numbers is unknown, returns undefined and adds a finding. */
-  beginFile(label: string, written: readonly string[], table: string): WideFile | undefined;
-  /** Adds the bars of a row. Null is an unreadable row, which is only counted. */
-  addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void;
-}
-
 interface WideRowsDependencies {
   readonly rows: NamedMarketRows;
   readonly texts: ReturnType<typeof createTextColumns>;
   readonly cells: MappedCells;
 }
 
-function createWideRows(mapping: Mapping, problems: Problems, { rows, texts, cells }: WideRowsDependencies): WideRows {
+/** Reader of tables with one column per security. */
+function createWideRows(mapping: Mapping, problems: Problems, { rows, texts, cells }: WideRowsDependencies) {
+  /** Begins a table. If the field of its numbers is unknown, returns undefined and adds a finding. */
   function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
     const field = findTableField(mapping, table);
     if (field === undefined) {
@@ -282,6 +274,7 @@ function createWideRows(mapping: Mapping, problems: Problems, { rows, texts, cel
     return { ...columns, file: mappedFile, codes };
   }
 
+  /** Adds the bars of a row. Null is an unreadable row, which is only counted. */
   function addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void {
     if (values === null) {
       file.rowsMet += 1;

@@ -311,20 +311,6 @@ function report(message: MarketTaskReport | FreeProcess): Promise<void> {
   });
 }
 
-/** Market that is being sent to another process. */
-interface OutgoingMarket {
-  /** Begins with panels. Their days are sent as they are completed. Panels that were sent earlier are discarded. */
-  begin(panels: Panels): void;
-  /** Sends a range of days, which must not change afterwards. */
-  send(from: number, to: number): void;
-  /**
-   * Sends the rest of a content. If its panels differ from those of `begin`, sends all of the content. Called once, at
-   * the end.
-   * @throws ENOSPC if no file has space for the rest
-   */
-  finish(content: MarketContent): Promise<void>;
-}
-
 /** Returns the files of panels. Returns undefined unless all panels are kept in files. */
 function findFiles({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
@@ -353,10 +339,7 @@ interface OutputFile {
  * is on a disk. The files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
-export function createOutgoingMarket(
-  paths: readonly string[],
-  report: (step: TransferMessage) => void,
-): OutgoingMarket {
+export function createOutgoingMarket(paths: readonly string[], report: (step: TransferMessage) => void) {
   const outputFiles: Promise<OutputFile>[] = [];
   const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
   let nextIndex = 0;
@@ -394,6 +377,7 @@ export function createOutgoingMarket(
     }
   }
 
+  /** Begins with panels. Their days are sent as they are completed. Panels that were sent earlier are discarded. */
   function begin(started: Panels): void {
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
@@ -409,6 +393,7 @@ export function createOutgoingMarket(
     });
   }
 
+  /** Sends a range of days, which must not change afterwards. */
   function send(from: number, to: number): void {
     const sentPanels = panels!; // set by `begin`
     sentBytes.fill(1, from, to);
@@ -455,7 +440,12 @@ export function createOutgoingMarket(
   return {
     begin,
     send,
-    async finish(content) {
+    /**
+     * Sends the rest of a content. If its panels differ from those of `begin`, sends all of the content. Called once, at
+     * the end.
+     * @throws ENOSPC if no file has space for the rest
+     */
+    async finish(content: MarketContent): Promise<void> {
       if (panels?.fields !== content.fields) begin(content);
       const step = computeBatchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
       for (let from = 0; from < content.dates.length; from += step)

@@ -131,13 +131,6 @@ export interface Listener {
   onEnded(end: ProcessEnd): void;
 }
 
-export interface MarketProcess {
-  send(message: object): void;
-  /** Pauses the process, or continues it. */
-  setRunning(isRunning: boolean): void;
-  end(): void;
-}
-
 interface ProcessPool {
   readonly process: ChildProcess;
   readonly listeners: Map<number, Listener>;
@@ -202,7 +195,7 @@ let lastId = 0;
  * Starts a process for a market task. Its parent is a small permanent process. A fork copies the page tables of the
  * parent, which would pause a service with gigabytes of panels for a tenth of a second or more.
  */
-export function startMarketProcess(request: object, purpose: ProcessPurpose, listener: Listener): MarketProcess {
+export function startMarketProcess(request: object, purpose: ProcessPurpose, listener: Listener) {
   const { process: parent, listeners } = (pool ??= openProcessPool());
   const id = (lastId += 1);
   const sendOrder = (message: ProcessPoolOrder) => {
@@ -212,9 +205,10 @@ export function startMarketProcess(request: object, purpose: ProcessPurpose, lis
   setKeepsAlive(parent, true);
   sendOrder({ id, kind: 'start', message: request, ...purpose });
   return {
-    send: (message) => sendOrder({ id, kind: 'send', message }),
-    setRunning: (isRunning) => sendOrder({ id, kind: 'turn', isRunning }),
-    end: () => sendOrder({ id, kind: 'end' }),
+    send: (message: object): void => sendOrder({ id, kind: 'send', message }),
+    /** Pauses the process, or continues it. */
+    setRunning: (isRunning: boolean): void => sendOrder({ id, kind: 'turn', isRunning }),
+    end: (): void => sendOrder({ id, kind: 'end' }),
   };
 }
 

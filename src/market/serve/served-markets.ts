@@ -103,13 +103,7 @@ export function createCallMarkets<M extends Markets>(active: M): M {
  * Markets of this process by identity. A content remains in memory as long as the identity with which it was added is
  * referenced: by a pending event, the input of a task, or the served market. No explicit release is needed.
  */
-export interface MarketContents {
-  add(market: ServedMarket): void;
-  /** Returns the content of the same or an equal identity. Returns undefined if this process does not have it. */
-  find(identity: MarketIdentity): ServedMarket | undefined;
-}
-
-function createMarketContents(): MarketContents {
+function createMarketContents() {
   const contents = new WeakMap<MarketIdentity, ServedMarket>();
   const identities = new Map<string, WeakRef<MarketIdentity>>();
 
@@ -117,12 +111,13 @@ function createMarketContents(): MarketContents {
     identities.get(createMarketKey(identity))?.deref();
 
   return {
-    add(market) {
+    add(market: ServedMarket): void {
       for (const [key, identity] of identities) if (identity.deref() === undefined) identities.delete(key);
       contents.set(market.identity, market);
       identities.set(createMarketKey(market.identity), new WeakRef(market.identity));
     },
-    find(identity) {
+    /** Returns the content of the same or an equal identity. Returns undefined if this process does not have it. */
+    find(identity: MarketIdentity): ServedMarket | undefined {
       const ownServedMarket = contents.get(identity);
       if (ownServedMarket !== undefined) return ownServedMarket;
       const equalIdentity = findEqual(identity);

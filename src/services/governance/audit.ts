@@ -115,17 +115,6 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
 
 const selectKeyId = (keyId: string | null | undefined) => (keyId == null ? {} : { key_id: keyId });
 
-/** Process that sends the entries of the log to a receiver, in order. Each entry is sent at least once. */
-export interface AuditPush {
-  /**
-   * Starts to send entries. It continues after the last entry that the previous process sent; if there was none, it
-   * starts with the next entry.
-   */
-  start(): void;
-  /** Stops sending. The next process sends the remaining entries. */
-  close(): Promise<void>;
-}
-
 /** Function that sends several entries. It rejects if the receiver did not accept them. */
 export type SendAudit = (entries: readonly AuditEntry[], signal: AbortSignal) => Promise<void>;
 
@@ -145,7 +134,8 @@ const SYSLOG_PORT = 601;
 const SYSLOG_PRIORITY = 13 * 8 + 6;
 const CURSOR = 'cursor';
 
-export function createAuditPush(dependencies: AuditPushDependencies): AuditPush {
+/** Process that sends the entries of the log to a receiver, in order. Each entry is sent at least once. */
+export function createAuditPush(dependencies: AuditPushDependencies) {
   const { documents, send, onFailure, intervalMs = INTERVAL_MS } = dependencies;
   const closing = new AbortController();
   let transmission: Promise<void> = Promise.resolve();
@@ -191,8 +181,13 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
   }
 
   return {
-    start: () => void (transmission = run()),
-    async close() {
+    /**
+     * Starts to send entries. It continues after the last entry that the previous process sent; if there was none, it
+     * starts with the next entry.
+     */
+    start: (): void => void (transmission = run()),
+    /** Stops sending. The next process sends the remaining entries. */
+    async close(): Promise<void> {
       closing.abort();
       await transmission;
     },

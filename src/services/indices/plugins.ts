@@ -34,12 +34,6 @@ export interface PluginPreviewsDependencies {
   readonly calendars: Calendars;
 }
 
-/** Previews of plug-ins, which need not be stored. */
-export interface PluginPreviews {
-  /** Computes values of a plug-in. @throws Refusal OVERLOADED */
-  preview(request: PluginPreviewRequest, signal: AbortSignal): Promise<PluginPreview>;
-}
-
 /**
  * Id of a temporary definition that uses the plug-in, and the name under which that definition reads the plug-in's
  * values.
@@ -49,12 +43,8 @@ const NAME = 'VALUES_OF_THE_PLUG_IN';
 const VALUES: ExpressionNode = { node: 'field', name: NAME };
 const ID = 'draft';
 
-export function createPluginPreviews({
-  documents,
-  jobs,
-  markets,
-  calendars,
-}: PluginPreviewsDependencies): PluginPreviews {
+/** Previews of plug-ins, which need not be stored. */
+export function createPluginPreviews({ documents, jobs, markets, calendars }: PluginPreviewsDependencies) {
   /** Returns a definition that uses the plug-in. */
   async function readTerms(plugin: PluginDocument, { parameters }: PluginPreviewRequest, market: MarketData) {
     const body = {
@@ -103,7 +93,8 @@ export function createPluginPreviews({
   }
 
   return {
-    async preview(request, signal) {
+    /** Computes values of a plug-in. @throws Refusal OVERLOADED */
+    async preview(request: PluginPreviewRequest, signal: AbortSignal): Promise<PluginPreview> {
       const plugin = addPluginDefaults(request.plugin);
       const use = { plugin: ID, parameters: request.parameters };
       const findings = [...checkPlugin(plugin), ...checkGivenParameters(use, plugin, 'request')];

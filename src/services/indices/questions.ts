@@ -55,14 +55,6 @@ import {
   runOnStoreOf,
 } from './documents.js';
 
-/** Evaluation and explanation of expressions. */
-export interface DatapointQuestions {
-  /**
-   * Evaluates an expression. @throws Refusal FX_MISSING, OVERLOADED, and the refusals of a run of the universe's index
-   */
-  evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation>;
-}
-
 export interface DatapointQuestionsDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Pick<Jobs, 'query'>;
@@ -77,13 +69,14 @@ const TERMS = 'TERMS-OF-AN-EXPRESSION';
 /** Maximum number of values in a response. */
 const VALUES_MAX = 3;
 
+/** Evaluation and explanation of expressions. */
 export function createDatapointQuestions({
   documents,
   jobs,
   markets,
   stores,
   calendars,
-}: DatapointQuestionsDependencies): DatapointQuestions {
+}: DatapointQuestionsDependencies) {
   async function readTerms(request: DatapointRequest, market: MarketData | undefined) {
     const { universe, datapoints, plugins, currency, calendar = DEFAULT_CALENDAR } = request;
     const body = {
@@ -114,6 +107,9 @@ export function createDatapointQuestions({
     return { document, read, findings: [...partFindings, ...read.findings, ...references] };
   }
 
+  /**
+   * Evaluates an expression. @throws Refusal FX_MISSING, OVERLOADED, and the refusals of a run of the universe's index
+   */
   async function evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation> {
     const servedMarket = markets.current();
     const { document, read, findings } = await readTerms(request, servedMarket?.market);

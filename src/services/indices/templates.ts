@@ -23,26 +23,6 @@ import type { Jobs } from '#jobs/port/job-kind.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { SKETCH_DAYS, SKETCH_POINTS } from './questions.js';
 
-/** Published methodologies that are part of the service. Each lists the data that the served store lacks for it. */
-export interface MethodologyTemplates {
-  list(): Promise<TemplateCollection>;
-  /** Returns a template with its documents. @throws Refusal TEMPLATE_NOT_FOUND */
-  get(
-    id: string,
-    terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
-  ): Promise<TemplateDetail>;
-  /**
-   * Computes the level of a template. @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED, and the refusals
-   * of a run of the documents
-   */
-  level(id: string, signal: AbortSignal): Promise<TemplateLevel>;
-  /**
-   * Returns one check per template. Without these checks, the first request for templates would check all of them at
-   * once, which takes 0.1 to 0.2 s. A check throws if its template is invalid.
-   */
-  listChecks(): readonly { readonly name: string; run(): void }[];
-}
-
 interface Dependencies {
   /** Returns the template files of the service. Files are checked when they are read. */
   readonly read: () => readonly MethodologyTemplate[];
@@ -102,7 +82,8 @@ const STANDARD_COLUMNS: Readonly<Record<string, string>> = {
  */
 const UNSUITABLE_CODES: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
-export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
+/** Published methodologies that are part of the service. Each lists the data that the served store lacks for it. */
+export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies) {
   const getTemplates = callOnce(
     () => new Map(read().map((template) => [template.id, callOnce(() => prepareTemplate(template, calendars))])),
   );
@@ -233,7 +214,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    async list() {
+    async list(): Promise<TemplateCollection> {
       const templates: TemplateCollection['templates'] = [];
       for (const getTemplate of getTemplates().values()) {
         const template = getTemplate();
@@ -241,9 +222,20 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       }
       return { templates };
     },
-    listChecks: () =>
+    /**
+     * Returns one check per template. Without these checks, the first request for templates would check all of them at
+     * once, which takes 0.1 to 0.2 s. A check throws if its template is invalid.
+     */
+    listChecks: (): readonly { readonly name: string; run(): void }[] =>
       [...getTemplates()].map(([id, check]) => ({ name: `methodology template ${id}`, run: () => void check() })),
-    async get(id, { index_id: indexId, base_date: requestedDate }) {
+    /** Returns a template with its documents. @throws Refusal TEMPLATE_NOT_FOUND */
+    async get(
+      id: string,
+      {
+        index_id: indexId,
+        base_date: requestedDate,
+      }: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },
+    ): Promise<TemplateDetail> {
       const preparedTemplate = requireTemplate(id);
       const { template } = preparedTemplate;
       const trial = await findTrial(preparedTemplate);
@@ -263,7 +255,11 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
         findings: [...(fit?.findings ?? []), ...(problem ? [problem] : [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
-    async level(id, signal) {
+    /**
+     * Computes the level of a template. @throws Refusal TEMPLATE_NOT_FOUND, NO_DATA_SOURCE, OVERLOADED, and the refusals
+     * of a run of the documents
+     */
+    async level(id: string, signal: AbortSignal): Promise<TemplateLevel> {
       const preparedTemplate = requireTemplate(id);
       const { handle, market } = markets.require();
       const { levels } = getResultsOn(market);

@@ -319,18 +319,18 @@ export interface AccountBacktestsDependencies extends Pick<
   readonly kind: JobKind<AccountBacktestPayload>;
 }
 
-export interface AccountBacktests {
-  /** Queues a backtest. @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  start(indexId: string, request: AccountBacktestRequest, origin: JobOrigin | null): Promise<JobStatus>;
-}
-
 /** Memory of a backtest in bytes: the shared data of a rebalance, and the entries of ten years. */
 const BACKTEST_BYTES = 128 * 2 ** 20;
 
-export function createAccountBacktests(dependencies: AccountBacktestsDependencies): AccountBacktests {
+export function createAccountBacktests(dependencies: AccountBacktestsDependencies) {
   const { documents, jobs, markets, stores, kind, engineVersion, now } = dependencies;
   return {
-    async start(indexId, { backtest_id: requestedId, ...request }, origin) {
+    /** Queues a backtest. @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+    async start(
+      indexId: string,
+      { backtest_id: requestedId, ...request }: AccountBacktestRequest,
+      origin: JobOrigin | null,
+    ): Promise<JobStatus> {
       const { document } = await requireIndex(documents, indexId);
       const { document: model } = await requireModel(documents, request.risk_model);
       const reachedDocuments = await resolveReached(documents, document);

@@ -67,41 +67,7 @@ export interface OptimisationPlansDependencies {
 }
 
 /** Checks for the data that an optimisation needs. They run before any work starts. */
-export interface OptimisationPlans {
-  /**
-   * Returns a market that has the data for the index of a request, and all documents that the index refers to.
-   * @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE
-   */
-  prepare(
-    target: StoredIndex,
-    request: ComputedRequest,
-  ): Promise<ServedMarket & { readonly reached: Readonly<Record<string, IndexDocument>> }>;
-  /**
-   * Returns an index and all documents that it refers to. @throws Refusal VALIDATION_FAILED if the market lacks data
-   */
-  reachedOn(target: StoredIndex, market: MarketData): Promise<Readonly<Record<string, IndexDocument>>>;
-  /** Checks the dates of a request. @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
-  assertRequest(request: ComputedRequest, market: MarketData): void;
-  /**
-   * Checks the rows of a stored constraint set. A row is an error if it is invalid or if it needs data that the market
-   * lacks.
-   */
-  assertRows(constraintSet: ConstraintSet, market: MarketData): void;
-  /**
-   * Returns the stored risk models that requests and their documents use.
-   * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
-   */
-  readModels(
-    requests: readonly OptimisationRequest[],
-    target: { readonly reached: Readonly<Record<string, IndexDocument>>; readonly storeId: string },
-  ): Promise<{ readonly models?: PlannedModels }>;
-}
-
-export function createOptimisationPlans({
-  documents,
-  markets,
-  calendars,
-}: OptimisationPlansDependencies): OptimisationPlans {
+export function createOptimisationPlans({ documents, markets, calendars }: OptimisationPlansDependencies) {
   /** Returns an index and its documents. If the served market lacks data, that is an error before any work starts. */
   async function readReachedOn({ document }: StoredIndex, market: MarketData) {
     const reachedDocuments = await resolveReached(documents, document);
@@ -113,6 +79,7 @@ export function createOptimisationPlans({
     return reachedDocuments;
   }
 
+  /** Checks the dates of a request. @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE */
   function assertRequest(request: ComputedRequest, market: MarketData): void {
     assertOrder(request);
     assertHasDates(market, request);
@@ -132,9 +99,19 @@ export function createOptimisationPlans({
   }
 
   return {
+    /**
+     * Returns an index and all documents that it refers to. @throws Refusal VALIDATION_FAILED if the market lacks data
+     */
     reachedOn: readReachedOn,
     assertRequest,
-    async prepare(target, request) {
+    /**
+     * Returns a market that has the data for the index of a request, and all documents that the index refers to.
+     * @throws Refusal VALIDATION_FAILED, INVALID_RANGE, NO_DATA_IN_RANGE, NO_DATA_AT_DATE, NO_DATA_SOURCE
+     */
+    async prepare(
+      target: StoredIndex,
+      request: ComputedRequest,
+    ): Promise<ServedMarket & { readonly reached: Readonly<Record<string, IndexDocument>> }> {
       assertOrder(request);
       const servedMarket = markets.require();
       const { market } = servedMarket;
@@ -144,13 +121,27 @@ export function createOptimisationPlans({
       assertReached(target.document, request.as_of, market);
       return { ...servedMarket, reached: reachedDocuments };
     },
-    assertRows(constraintSet, market) {
+    /**
+     * Checks the rows of a stored constraint set. A row is an error if it is invalid or if it needs data that the market
+     * lacks.
+     */
+    assertRows(constraintSet: ConstraintSet, market: MarketData): void {
       assertNoErrors(`constraint set ${constraintSet.id}`, [
         ...checkConstraintSet(constraintSet).findings,
         ...checkConstraintFields(constraintSet.constraints, market, { path: 'constraints', severity: 'error' }),
       ]);
     },
-    async readModels(requests, { reached: reachedDocuments, storeId }) {
+    /**
+     * Returns the stored risk models that requests and their documents use.
+     * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED
+     */
+    async readModels(
+      requests: readonly OptimisationRequest[],
+      {
+        reached: reachedDocuments,
+        storeId,
+      }: { readonly reached: Readonly<Record<string, IndexDocument>>; readonly storeId: string },
+    ): Promise<{ readonly models?: PlannedModels }> {
       const modelPlan = await planModels(documents, reachedDocuments, storeId);
       const modelIds = new Set(requests.flatMap((request) => readStoredModelId(request) ?? []));
       if (modelIds.size === 0) return modelPlan;

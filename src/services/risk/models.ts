@@ -95,34 +95,17 @@ function countDays({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskMod
   return Math.max(0, to - from + 1);
 }
 
-/** Requests for risk estimates, and the stored documents that they refer to. */
-export interface ModelRequests {
-  /**
-   * Returns the request to use. A request with default values only stands for the stored request of the model.
-   * @throws Refusal UNIVERSE_REQUIRED if there are neither securities nor an index
-   */
-  settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
-  /** Returns the payload of an estimate. @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
-  readPayload(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
-  /** Returns the calendar, currency and treatment that the run of an index uses. */
-  readTerms(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;
-  /**
-   * Returns the store of the run of an index. The index's securities are estimated in that store. Returns undefined for
-   * the store of the current call.
-   */
-  storeOfRun(indexId: string | null): Promise<string | undefined>;
-}
-
 /** Request with default values only. A request without a body means the same. */
 const getDefaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
+/** Requests for risk estimates, and the stored documents that they refer to. */
 function createModelRequests({
   documents,
   states,
 }: {
   readonly documents: DocumentStore;
   readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
-}): ModelRequests {
+}) {
   async function resolveRequest(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = toCanonicalJson(request) === getDefaultsText();
@@ -136,6 +119,7 @@ function createModelRequests({
     );
   }
 
+  /** Returns the payload of an estimate. @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
   async function readPayload(
     modelId: string,
     request: RiskModelRequest,
@@ -151,6 +135,7 @@ function createModelRequests({
     return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await readTerms(runId)) } };
   }
 
+  /** Returns the calendar, currency and treatment that the run of an index uses. */
   async function readTerms(runId: string) {
     const document = await readRunIndex(runId);
     const { calendar, currency } = document;
@@ -188,7 +173,20 @@ function createModelRequests({
     return states.findStore(await requireRun(documents, indexId));
   }
 
-  return { settle: resolveRequest, readPayload, readTerms, storeOfRun: findStoreOfRun };
+  return {
+    /**
+     * Returns the request to use. A request with default values only stands for the stored request of the model.
+     * @throws Refusal UNIVERSE_REQUIRED if there are neither securities nor an index
+     */
+    settle: resolveRequest,
+    readPayload,
+    readTerms,
+    /**
+     * Returns the store of the run of an index. The index's securities are estimated in that store. Returns undefined for
+     * the store of the current call.
+     */
+    storeOfRun: findStoreOfRun,
+  };
 }
 
 /**
@@ -379,31 +377,15 @@ async function* streamPieces(
 }
 
 /** Streams of stored models. Threads generate the parts of a stream while it is read. */
-export interface ModelStreams {
+function createModelStreams({ artifacts, jobs }: { readonly artifacts: ArtifactStore; readonly jobs: Jobs }) {
   /** Returns the files with a model's covariance. They are an input of tasks. */
-  readMatrix(
-    document: RiskModelDocument,
-    servedModel: ServedModel,
-  ): Promise<{ readonly paths: readonly string[]; readonly order: number; readonly at?: number }>;
-  /** Returns a RiskModelView as JSON. */
-  streamModel(document: RiskModelDocument, servedModel: ServedModel, signal?: AbortSignal): ReadableStream<Uint8Array>;
-  /** Returns a model in the import format, one date after another. */
-  streamImport(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array>;
-}
-
-function createModelStreams({
-  artifacts,
-  jobs,
-}: {
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Jobs;
-}): ModelStreams {
   const readMatrix = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
     paths: await resolveMatrixPaths(artifacts, covariance),
     order: assetIds.length,
     ...(at === undefined ? {} : { at }),
   });
 
+  /** Returns a RiskModelView as JSON. */
   function streamModel(
     document: RiskModelDocument,
     servedModel: ServedModel,
@@ -446,7 +428,9 @@ function createModelStreams({
   return {
     readMatrix,
     streamModel,
-    streamImport: (document, signal) => createStream(importPieces(document, signal)),
+    /** Returns a model in the import format, one date after another. */
+    streamImport: (document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array> =>
+      createStream(importPieces(document, signal)),
   };
 }
 

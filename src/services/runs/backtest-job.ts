@@ -75,18 +75,13 @@ const DELETED_CODES: ReadonlySet<string> = new Set(['INDEX_NOT_FOUND', 'RUN_NOT_
 const CACHED_RUNS_MAX = 64;
 
 /** Files with the prices of runs. Other runs on the same data can share them. */
-export interface StoredPrices {
-  /** Returns the price files by hash: those of this service's latest runs and those of a stored run. */
-  with(run: RunDocument | undefined): ReadonlyMap<string, ArtifactRef>;
-  remember(prices: ArtifactRef): void;
-}
-
-function createStoredPrices(): StoredPrices {
+function createStoredPrices() {
   const latestPrices = new Map<string, ArtifactRef>();
   return {
-    with: (run) =>
+    /** Returns the price files by hash: those of this service's latest runs and those of a stored run. */
+    with: (run: RunDocument | undefined): ReadonlyMap<string, ArtifactRef> =>
       new Map([...latestPrices, ...(run ? listEarlierFiles(run).map((ref) => [ref.sha256, ref] as const) : [])]),
-    remember(prices) {
+    remember(prices: ArtifactRef): void {
       latestPrices.delete(prices.sha256);
       latestPrices.set(prices.sha256, prices);
       for (const oldestKey of latestPrices.keys())

@@ -129,20 +129,6 @@ interface RunDefinitionsDependencies {
   readonly markets: Pick<Markets, 'served'>;
 }
 
-/** Service that compares the definitions of stored runs with the current definitions. */
-export interface RunDefinitions {
-  /**
-   * Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planRun`
-   */
-  planNow(run: RunDocument): Promise<BacktestPlan>;
-  /** Compares the definition of a run with the current definition. @cost of a look-up, until a definition changes */
-  readDefinition(run: RunDocument): Promise<DefinitionState>;
-  /**
-   * Returns the reasons why recorded calendar changes would make a run stale. Returns no reasons if it stays current.
-   */
-  reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
-}
-
 /** Kinds of documents that determine a definition. */
 const DEFINITION_KINDS = [
   'index',
@@ -177,20 +163,20 @@ interface CachedComparison extends DefinitionState {
   readonly reads: readonly DocumentState[];
 }
 
-function createRunDefinitions({
-  documents,
-  artifacts,
-  calendars,
-  markets,
-}: RunDefinitionsDependencies): RunDefinitions {
+/** Service that compares the definitions of stored runs with the current definitions. */
+function createRunDefinitions({ documents, artifacts, calendars, markets }: RunDefinitionsDependencies) {
   const { planRun } = createBacktestPlans(documents);
   const limitToUsedSessions = createComparedCalendars(calendars.base);
   /** Comparisons by run, least recently compared first. */
   const comparisonCache = new Map<string, CachedComparison>();
 
+  /**
+   * Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planRun`
+   */
   const planNow = async (run: RunDocument): Promise<BacktestPlan> =>
     (await planRun(run.run_id, getRequested(run))).plan;
 
+  /** Compares the definition of a run with the current definition. @cost of a look-up, until a definition changes */
   async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revisionText = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
@@ -271,7 +257,14 @@ function createRunDefinitions({
     return reasons.filter((reason) => !now.includes(reason));
   }
 
-  return { planNow, readDefinition, reasonsWith: readReasons };
+  return {
+    planNow,
+    readDefinition,
+    /**
+     * Returns the reasons why recorded calendar changes would make a run stale. Returns no reasons if it stays current.
+     */
+    reasonsWith: readReasons,
+  };
 }
 
 /** Returns the request of a run as the client sent it. If that is not stored, returns the request with its defaults. */

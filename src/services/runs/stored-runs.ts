@@ -276,11 +276,6 @@ export interface StoredRunsQuery {
   readonly before?: string | undefined;
 }
 
-export interface StoredRunsService {
-  /** Lists runs, newest first. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND for an unknown `before` */
-  list(subject: string, query: StoredRunsQuery, signal: AbortSignal): Promise<StoredRuns>;
-}
-
 export interface StoredRunsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
@@ -290,7 +285,7 @@ export interface StoredRunsDependencies {
 /** Number of rows that are computed at the same time. One row is little work for a thread. */
 const ROW_CONCURRENCY = 8;
 
-export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies): StoredRunsService {
+export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies) {
   /**
    * Returns a run, or the reason why its document or a file with its columns is unreadable. Returns undefined if the
    * run was removed since it was listed.
@@ -337,7 +332,8 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
   }
 
   return {
-    async list(subject, { limit, before }, signal) {
+    /** Lists runs, newest first. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND for an unknown `before` */
+    async list(subject: string, { limit, before }: StoredRunsQuery, signal: AbortSignal): Promise<StoredRuns> {
       await assertHasRuns(documents, subject);
       const list = await readRunList(documents, subject);
       const newestRun = await findRun(documents, subject);

@@ -276,15 +276,6 @@ function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUp
 /** Datapoints that are each prepared with one request: size and yield, which clients read for every index. */
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
-/** Steps that prepare exposures of stored runs. */
-export interface WarmUpExposures {
-  exposuresOn(servedMarket: ServedMarket): AsyncIterable<WarmUpRequest>;
-  stylesOn(
-    servedMarket: ServedMarket,
-    preparedRuns: readonly (RunDocument | undefined)[],
-  ): AsyncIterable<WarmUpRequest>;
-}
-
 interface WarmUpExposuresDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
@@ -292,7 +283,8 @@ interface WarmUpExposuresDependencies {
   readonly query: RequestStep;
 }
 
-function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExposuresDependencies): WarmUpExposures {
+/** Steps that prepare exposures of stored runs. */
+function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExposuresDependencies) {
   /** Prepares other datapoints of some runs. */
   async function* listStyleRequests(
     { handle, market }: ServedMarket,
@@ -481,16 +473,6 @@ const CODE_TASKS: Readonly<Record<Lane, readonly TaskName[]>> = {
  */
 const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${THREAD_PREFIX}run ${turn + 2}`);
 
-/** Steps that warm up a market, the most useful first. */
-export interface WarmUpSteps {
-  /** Returns the steps for a market. Requests about a run use the latest stored run. */
-  on(servedMarket: ServedMarket): AsyncIterable<WarmUpRequest>;
-  /** Records that a run was stored. */
-  stored(runId: string): void;
-  /** Records that a client read the exposures of a run. @returns true if the previous request was about another run */
-  noteRequest(runId: string): boolean;
-}
-
 interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
@@ -501,7 +483,8 @@ interface StepsDependencies {
   readonly answers: boolean;
 }
 
-function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: StepsDependencies): WarmUpSteps {
+/** Steps that warm up a market, the most useful first. */
+function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: StepsDependencies) {
   const runs = createWarmUpRuns(documents);
   const query = createRequestStep(pool);
   const { exposuresOn, stylesOn } = createWarmUpExposures({ documents, artifacts, runs, query });
@@ -561,9 +544,12 @@ function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: Ste
     );
 
   return {
+    /** Returns the steps for a market. Requests about a run use the latest stored run. */
     on: listSteps,
+    /** Records that a run was stored. */
     stored: runs.stored,
-    noteRequest(runId) {
+    /** Records that a client read the exposures of a run. @returns true if the previous request was about another run */
+    noteRequest(runId: string): boolean {
       if (lastRunId === runId) return false;
       lastRunId = runId;
       return true;

@@ -55,16 +55,6 @@ export interface DeskQuery {
   readonly limit: number;
 }
 
-/** Corporate actions of the served store, with the decisions that people made about them. */
-export interface ActionDesk {
-  /** Lists actions by ex-date and security. @throws Refusal NO_DATA_SOURCE */
-  list(query: DeskQuery, signal: AbortSignal): Promise<DeskActions>;
-  /** Returns an action and its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
-  get(actionId: string, signal: AbortSignal): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }>;
-  /** Records a decision about an action. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
-  decide(actionId: string, request: DeskDecisionRequest, by: Authorship, signal: AbortSignal): Promise<DeskAction>;
-}
-
 export interface ActionDeskDependencies {
   readonly documents: DocumentStore;
   readonly markets: Pick<Markets, 'require'>;
@@ -81,7 +71,8 @@ const COMING_DAYS = 90;
 /** Maximum number of actions in a period whose indices are listed. They are up to 1 MB for each index. */
 const AFFECTING_MAX = 2000;
 
-export function createActionDesk(dependencies: ActionDeskDependencies): ActionDesk {
+/** Corporate actions of the served store, with the decisions that people made about them. */
+export function createActionDesk(dependencies: ActionDeskDependencies) {
   const { documents, markets, calendars, approvals, effects, now } = dependencies;
 
   async function describeAction(action: CorporateAction, servedMarket: ServedMarket, id: string): Promise<DeskAction> {
@@ -119,7 +110,11 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
   }
 
   return {
-    async list({ from, to, state, identifier, flagged, indices, limit }, signal) {
+    /** Lists actions by ex-date and security. @throws Refusal NO_DATA_SOURCE */
+    async list(
+      { from, to, state, identifier, flagged, indices, limit }: DeskQuery,
+      signal: AbortSignal,
+    ): Promise<DeskActions> {
       const servedMarket = markets.require();
       const { market, identity } = servedMarket;
       const last = market.dates.at(-1) ?? 0;
@@ -146,12 +141,22 @@ export function createActionDesk(dependencies: ActionDeskDependencies): ActionDe
         indices_unread: affected?.unread ?? null,
       };
     },
-    async get(actionId, signal) {
+    /** Returns an action and its effect on each index. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND */
+    async get(
+      actionId: string,
+      signal: AbortSignal,
+    ): Promise<DeskAction & { readonly effects: readonly DeskActionEffect[] }> {
       const { action, served } = findAction(actionId);
       const deskAction = await describeAction(action, served, actionId);
       return { ...deskAction, effects: [...(await effects.read(deskAction.identifier, deskAction.ex_date, signal))] };
     },
-    async decide(actionId, { decision, sources, comment }, authorship, signal) {
+    /** Records a decision about an action. @throws Refusal NO_DATA_SOURCE, ACTION_NOT_FOUND, APPROVAL_REQUIRED */
+    async decide(
+      actionId: string,
+      { decision, sources, comment }: DeskDecisionRequest,
+      authorship: Authorship,
+      signal: AbortSignal,
+    ): Promise<DeskAction> {
       const { action, served } = findAction(actionId);
       const terms = readTerms(action);
       const { author, keyId = null } = authorship;

@@ -95,29 +95,15 @@ export interface RepairedStore {
 }
 
 /** Service that searches stores for probable errors and writes repaired stores. */
-export interface DatasetAudits {
-  audit(document: DatasetDocument, asker: Requester): Promise<DataAudit>;
-  /**
-   * Writes a new store with the selected repairs. @throws Refusal VALIDATION_FAILED if a warning does not exist or has
-   * no repair
-   */
-  repair(
-    document: DatasetDocument,
-    request: RepairRequest & { readonly store_id: string },
-    asker: Requester,
-    by?: Authorship,
-  ): Promise<ImportResult>;
-}
-
 export function createDatasetAudits({
   jobs,
   folders,
   calendarsInUse,
   readContent,
   register,
-}: DatasetAuditsDependencies): DatasetAudits {
+}: DatasetAuditsDependencies) {
   return {
-    async audit(document, requester) {
+    async audit(document: DatasetDocument, requester: Requester): Promise<DataAudit> {
       const market = await readContent(document);
       const { doubts, total } = await jobs.query('audit-market', { market }, requester.signal);
       return {
@@ -128,8 +114,16 @@ export function createDatasetAudits({
         partial_dates: [...selectPartialDateFindings(document), ...selectGapFindings(document)],
       }; // The generated type has mutable lists, the view read-only ones.
     },
-
-    async repair(document, request, requester, authorship) {
+    /**
+     * Writes a new store with the selected repairs. @throws Refusal VALIDATION_FAILED if a warning does not exist or has
+     * no repair
+     */
+    async repair(
+      document: DatasetDocument,
+      request: RepairRequest & { readonly store_id: string },
+      requester: Requester,
+      authorship?: Authorship,
+    ): Promise<ImportResult> {
       const market = await readContent(document);
       const { doubts } = await jobs.query('audit-market', { market }, requester.signal);
       const repairs = listChosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));

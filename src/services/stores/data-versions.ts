@@ -267,27 +267,6 @@ interface ContentRecordingDependencies {
 }
 
 /** Service that prepares the next version in the history of a store. */
-export interface ContentRecording {
-  /**
-   * Prepares the version to add to the history of a store. Returns null if the last version already has this content.
-   */
-  prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
-  /**
-   * Copies the latest content of a store that is not served. Returns null if the store has no content or already has a
-   * copy.
-   */
-  preserve(datasetId: string, content: ContentReader): Promise<PreservedContent | null>;
-  /**
-   * Returns the latest content of a store: the served content, its copy, or the content of its files. Returns undefined
-   * if none of these is available.
-   */
-  findLastContent(
-    head: DataHistoryDocument,
-    after: Pick<ServedMarket, 'identity'>,
-    readReplaced: ContentReader | undefined,
-  ): Promise<ServedMarket | undefined>;
-}
-
 function createContentRecording({
   documents,
   artifacts,
@@ -296,7 +275,10 @@ function createContentRecording({
   copies,
   pending,
   timestamp,
-}: ContentRecordingDependencies): ContentRecording {
+}: ContentRecordingDependencies) {
+  /**
+   * Prepares the version to add to the history of a store. Returns null if the last version already has this content.
+   */
   async function prepare(
     market: ServedMarket,
     { source, kind, replaced }: ContentOrigin,
@@ -324,6 +306,10 @@ function createContentRecording({
     return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
   }
 
+  /**
+   * Returns the latest content of a store: the served content, its copy, or the content of its files. Returns undefined
+   * if none of these is available.
+   */
   async function findLastContent(
     head: DataHistoryDocument,
     after: Pick<ServedMarket, 'identity'>,
@@ -339,6 +325,10 @@ function createContentRecording({
     return isLastContent(replacedMarket) ? replacedMarket : undefined;
   }
 
+  /**
+   * Copies the latest content of a store that is not served. Returns null if the store has no content or already has a
+   * copy.
+   */
   async function preserve(datasetId: string, contentReader: ContentReader): Promise<PreservedContent | null> {
     const head = await readHistory(documents, datasetId);
     if (head === undefined || head.copy !== null) return null;
@@ -455,21 +445,11 @@ interface EarlierContentsDependencies {
 }
 
 /** Versions of stores, and their contents before the latest content. */
-export interface StoredContents {
-  /** Returns a version of a store. @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
-  requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument>;
-  /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
-  knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
-  /** Returns an earlier content. It stays in memory until other contents are requested. */
-  content(servedMarket: ServedMarket, latest: number, version: DataVersionDocument): Promise<ServedMarket>;
-  /** Returns the refusal for a content that is no longer stored. */
-  refuseLost(datasetId: string, version: number): Promise<Refusal>;
-}
-
-function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierContentsDependencies): StoredContents {
+function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierContentsDependencies) {
   /** Contents by key, least recently requested first. */
   const contents = new Map<string, Promise<ServedMarket>>();
 
+  /** Returns a version of a store. @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
     const storedVersion = await readStoredVersion(documents, datasetId, version);
     if (storedVersion === undefined)
@@ -538,7 +518,15 @@ function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierC
     return market;
   }
 
-  return { requireVersion, knownAt: findVersionAt, content: getContent, refuseLost: createLostVersionRefusal };
+  return {
+    requireVersion,
+    /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
+    knownAt: findVersionAt,
+    /** Returns an earlier content. It stays in memory until other contents are requested. */
+    content: getContent,
+    /** Returns the refusal for a content that is no longer stored. */
+    refuseLost: createLostVersionRefusal,
+  };
 }
 
 /** Returns the document of a store; undefined if it is unreadable. @throws Refusal STORE_NOT_FOUND */

@@ -263,20 +263,14 @@ export interface DatasetImportsDependencies {
   readonly loading: Pick<DatasetLoading, 'read'>;
 }
 
-/** Imports of stores with data that belongs to the service: imported and repaired stores. */
-export interface DatasetImports {
-  /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody, asker: Requester, by?: Authorship): Promise<ImportResult>;
-  /** Registers a repaired store, and serves it if it includes its panels. */
-  register(repairedStore: RepairedStore, by?: Authorship): Promise<DataStore>;
-}
-
 /** Codes of an import whose previous store has other files now, or none. */
 const REPLACED_CODES: ReadonlySet<string> = new Set<Refusal['code']>(['STORE_LOADING', 'STORE_NOT_FOUND']);
 
-export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
+/** Imports of stores with data that belongs to the service: imported and repaired stores. */
+export function createDatasetImports(dependencies: DatasetImportsDependencies) {
   const { documents, activity, locations, folders, files: storeFiles, closing, timestamp } = dependencies;
 
+  /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   async function importData(
     body: ImportedBody,
     { client, signal }: Requester,
@@ -374,6 +368,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     };
   }
 
+  /** Registers a repaired store, and serves it if it includes its panels. */
   async function register(repairedStore: RepairedStore, authorship?: Authorship): Promise<DataStore> {
     const { datasetId, name, adjustment, currency, folder, summary, handle } = repairedStore;
     const header = {

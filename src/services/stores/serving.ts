@@ -912,20 +912,10 @@ export interface DatasetResumptionDependencies {
 }
 
 /** Work on stores that a start performs once. */
-export interface DatasetResumption {
-  /** Marks the previously served store as loading. Called before the first request. */
-  announce(): Promise<void>;
-  /**
-   * Removes what a crash left behind, and serves the previously served store.
-   * @param keepsServed true to serve the copy of the store's content, if there is one, and to ignore changes of its
-   * source
-   */
-  resume(keepsServed: boolean): Promise<void>;
-}
-
-export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
+export function createDatasetResumption(dependencies: DatasetResumptionDependencies) {
   const { documents, activity, markets, activations, loading, closing, versions, timestamp } = dependencies;
 
+  /** Marks the previously served store as loading. Called before the first request. */
   async function announce(): Promise<void> {
     const active = (await listDatasets(documents)).find((store) => store.active);
     if (active === undefined) return;
@@ -933,6 +923,11 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     activity.resumes(active.store_id, markets.settled());
   }
 
+  /**
+   * Removes what a crash left behind, and serves the previously served store.
+   * @param keepsServed true to serve the copy of the store's content, if there is one, and to ignore changes of its
+   * source
+   */
   async function resume(keepsServed: boolean): Promise<void> {
     let failure: FailedLoad | undefined;
     try {

@@ -42,15 +42,6 @@ export const JSON_ROWS: RowSyntax = {
   text: JSON.stringify,
 };
 
-export interface RowWriter {
-  raw(text: string): void;
-  rows(columns: readonly NamedColumn[], count: number): void;
-  /** Returns the approximate number of bytes written so far. */
-  length(): number;
-  /** Passes the remaining bytes to the sink. The writer must not be used afterwards. */
-  end(): void;
-}
-
 /** Memory of the last writer. The next writer of the thread uses it again. */
 let spareText: NumberText | undefined;
 
@@ -58,7 +49,7 @@ let spareText: NumberText | undefined;
  * Creates a writer of rows as text.
  * @cost some 30 ns per number and 5 ns per text
  */
-export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
+export function createRowWriter(syntax: RowSyntax, sink: ByteSink) {
   let drainedBytes = 0;
   const text = spareText ?? createNumberText();
   spareText = undefined;
@@ -70,9 +61,10 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
   const chunks = createChunks(text, tokens);
   let writtenBytes = 0;
   return {
-    raw: (content) => writeText(text, content),
-    length: () => drainedBytes + text.pending(),
-    rows(columns, count) {
+    raw: (content: string): void => writeText(text, content),
+    /** Returns the approximate number of bytes written so far. */
+    length: (): number => drainedBytes + text.pending(),
+    rows(columns: readonly NamedColumn[], count: number): void {
       for (let from = 0; from < count;) {
         // The first row starts with other text.
         const to = writtenBytes === 0 ? 1 : Math.min(count, from + CHUNK_ROWS);
@@ -82,23 +74,16 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
         from = to;
       }
     },
-    end() {
+    /** Passes the remaining bytes to the sink. The writer must not be used afterwards. */
+    end(): void {
       text.flush();
       spareText = text;
     },
   };
 }
 
-interface Chunks {
-  /**
-   * Writes several rows.
-   * @returns false, with the output unchanged, if the rows cannot be written together
-   */
-  write(columns: readonly NamedColumn[], from: number, to: number): boolean;
-}
-
 /** Creates a writer that writes several rows at a time. Numbers are values and texts are positions of tokens. */
-function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
+function createChunks({ table }: NumberText, tokens: Tokens) {
   let rowMarks: RowMarks | undefined;
   /** Positions of tokens for the texts of a list, by code. A text without a token has 0. */
   const offsetsByTexts = new Map<readonly string[], Int32Array>();
@@ -159,7 +144,11 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   }
 
   return {
-    write(columns, from, to) {
+    /**
+     * Writes several rows.
+     * @returns false, with the output unchanged, if the rows cannot be written together
+     */
+    write(columns: readonly NamedColumn[], from: number, to: number): boolean {
       if (columns.length > TABLE_COLUMNS_MAX) return false;
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
       // Tokens of earlier rows may have used all the space. The table is then cleared once.

@@ -491,51 +491,37 @@ function createSourceWithoutWeights(columns: RunColumns): ArraySource {
   };
 }
 
-/** Parts of a stored run's record, each read on demand. */
-export interface RecordParts {
-  /** Identifiers to which positions refer. */
-  readonly identifiers: readonly string[];
-  /** Returns the latest compositions of the index. */
-  snapshots(): readonly Snapshot[];
-  transactions(): RecordedTransactions;
-  /**
-   * Returns the missing prices: held or targeted securities without a price bar on a session of their exchange.
-   * `columns` are positions in `identifiers`.
-   */
-  gaps(): RecordedGaps;
-  /** Returns the transaction cost per unit of traded notional. */
-  costRate(): number;
-  initialCapital(): number;
-  /** Returns the effective date of each rebalance, with the session of the prices used. */
-  pricing(): RecordedPricing;
-  metrics(): RunRecord['metrics'];
-  findings(): RunRecord['findings'];
-  /**
-   * Returns the levels of the benchmark, or of the parent of a derived index. Returns null if the run has no such book.
-   */
-  levels(book: 'benchmark' | 'parent'): DatedSeries | null;
-}
-
 /**
  * Opens the parts of a stored record.
  * @throws Refusal DOCUMENT_UNREADABLE if the file has no record, as in version 0.1.0
  */
-export function openRecordParts(columns: RunColumns): RecordParts {
+export function openRecordParts(columns: RunColumns) {
   const { identifiers, plain, rest } = readDescription(columns.u8('record'));
   const reading = createSourceWithoutWeights(columns);
   const portfolio = readMember(rest, 'portfolio');
   const index = readMember(rest, 'optimised') ?? readMember(rest, 'target');
   return {
+    /** Identifiers to which positions refer. */
     identifiers,
-    snapshots: () => BOOK.fields.snapshots.read(readMember(index, 'snapshots'), reading),
-    transactions: () => TRANSACTIONS.read(readMember(portfolio, 'transactions'), reading),
-    gaps: () => GAPS.read(readMember(rest, 'gaps'), reading),
-    costRate: () => readMember(portfolio, 'costRate') as number, // written by the fields of the record, like the values below
-    initialCapital: () => readMember(portfolio, 'initialCapital') as number,
-    pricing: () => PRICING.read(readMember(rest, 'pricing'), reading),
-    metrics: () => JSON_FIELDS.fields.metrics.read(readMember(plain, 'metrics'), reading),
-    findings: () => JSON_FIELDS.fields.findings.read(readMember(plain, 'findings'), reading),
-    levels(book) {
+    /** Returns the latest compositions of the index. */
+    snapshots: (): readonly Snapshot[] => BOOK.fields.snapshots.read(readMember(index, 'snapshots'), reading),
+    transactions: (): RecordedTransactions => TRANSACTIONS.read(readMember(portfolio, 'transactions'), reading),
+    /**
+     * Returns the missing prices: held or targeted securities without a price bar on a session of their exchange.
+     * `columns` are positions in `identifiers`.
+     */
+    gaps: (): RecordedGaps => GAPS.read(readMember(rest, 'gaps'), reading),
+    /** Returns the transaction cost per unit of traded notional. */
+    costRate: (): number => readMember(portfolio, 'costRate') as number, // written by the fields of the record, like the values below
+    initialCapital: (): number => readMember(portfolio, 'initialCapital') as number,
+    /** Returns the effective date of each rebalance, with the session of the prices used. */
+    pricing: (): RecordedPricing => PRICING.read(readMember(rest, 'pricing'), reading),
+    metrics: (): RunRecord['metrics'] => JSON_FIELDS.fields.metrics.read(readMember(plain, 'metrics'), reading),
+    findings: (): RunRecord['findings'] => JSON_FIELDS.fields.findings.read(readMember(plain, 'findings'), reading),
+    /**
+     * Returns the levels of the benchmark, or of the parent of a derived index. Returns null if the run has no such book.
+     */
+    levels(book: 'benchmark' | 'parent'): DatedSeries | null {
       const packedBook = readMember(rest, book === 'benchmark' ? 'benchmark' : 'target');
       const isRecorded = packedBook !== null && (book === 'benchmark' || readMember(rest, 'optimised') !== null);
       return isRecorded

@@ -82,7 +82,16 @@ test('of the closes after a correction, only those disagree that differ after th
   const published = new Map(dates.map((date) => [date, createEntry(1252.6)]));
   const find = (price: readonly number[], composition: readonly string[] = ['h', 'h', 'h', 'h']) =>
     findDisagreements(
-      { dates, price, total: none, net: none, divisor: [2.5, 2.5, 2.5, 2.5], composition_hash: composition } as never,
+      {
+        dates,
+        price,
+        total: none,
+        net: none,
+        divisor: [2.5, 2.5, 2.5, 2.5],
+        composition_hash: composition,
+        rounded: dates.map(() => false),
+        traded: dates.map(() => true),
+      } as never,
       published as never,
     ).map(({ date }) => date);
   const noise = 1252.6 * (1 + 7e-16);

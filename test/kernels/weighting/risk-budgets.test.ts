@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { createDenseMetric, createFactorMetric, createMetricMatrix, type Metric, multiplyMetric } from '#kernels/optimisation/program/metric.js';
+import {
+  createDenseMetric,
+  createFactorMetric,
+  createMetricMatrix,
+  type Metric,
+  multiplyMetric,
+} from '#kernels/optimisation/program/metric.js';
 import { solveEqualRiskWeights, solveRiskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import { seeded } from '../../seeded.js';
 

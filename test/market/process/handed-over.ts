@@ -1,6 +1,6 @@
 import { createIncomingMarket } from '#market/serve/market-process.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { createOutgoingMarket } from '#market/serve/market-process-tasks.js';
+import { createOutgoingMarket } from '#market/serve/outgoing-market.js';
 import type { SharedMarket, TransferMessage } from '#market/panels/shared-market.js';
 
 /** Writes a content to the first file that has enough space, and reads it back into shared memory. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { canPage, findMemoryLimit, limitMemory } from '#kernels/memory/paged-memory.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { createIncomingMarket, runMarketTask } from '#market/serve/market-process.js';
-import { createOutgoingMarket } from '#market/serve/market-process-tasks.js';
+import { createOutgoingMarket } from '#market/serve/outgoing-market.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';

@@ -109,6 +109,7 @@ export const FAMILIES = {
     'start-refusal.ts',
     'port.ts',
     'reach.ts',
+    'turns.ts',
     'secret-box.ts',
     'artifacts',
     's3',

@@ -156,6 +156,25 @@ function createBody(reply: Reply) {
   return { body: text, length: Buffer.byteLength(text) };
 }
 
+/** Size of one chunk of a response in bytes. */
+const PIECE_BYTES = 1 << 18;
+
+/** Streams parts in chunks. Other requests are handled between two chunks. */
+export function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const pieces = (function* () {
+    for (const part of parts)
+      for (let offset = 0; offset < part.length; offset += PIECE_BYTES)
+        yield part.subarray(offset, offset + PIECE_BYTES);
+  })();
+  return new ReadableStream({
+    pull(controller) {
+      const { value, done } = pieces.next();
+      if (done === true) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+}
+
 /** Cancels a stream that is not read, so that its file is closed. */
 export function cancelStream(stream: ReadableStream<Uint8Array> | undefined): void {
   stream?.cancel().catch(() => undefined);

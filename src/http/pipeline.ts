@@ -24,7 +24,7 @@ import { cancelStream, respond } from './answers.js';
 import type { Handler, Principal, Reply, RequestContext, RouteRequest, Upload } from './handler.js';
 import type { KeyTurns } from './middleware/rates.js';
 import { formatJobParent } from './middleware/tracing.js';
-import { createSourceWriter, type FindVersion } from './sources.js';
+import { createSourceWriter, type FindVersion, writeLists } from './sources.js';
 import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
 
 /** Checks the callback URL of a job. @throws Refusal VALIDATION_FAILED, OVERLOADED */
@@ -251,7 +251,9 @@ export function createOperation(
       if (report !== undefined) return report;
     }
     const { store_id: storeId } = route.onStore === 'query' ? query : route.onStore === 'path' ? params : {};
-    const reply = await (typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request));
+    const reply = await writeLists(
+      await (typeof storeId === 'string' ? withinStore(storeId, () => handler(request)) : handler(request)),
+    );
     if (addSource === undefined) return reply;
     return addSource(c.req.raw, search, reply, isUpload(sentBody) ? undefined : sentBody?.bytes);
   }

@@ -1,6 +1,6 @@
 import { decodeAddressPart } from '#base/addresses.js';
 import { getPath } from 'hono/utils/url';
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { API } from '#contract/api.js';
@@ -19,7 +19,8 @@ import {
   type VerifiedNumber,
 } from '#domain/outputs/receipts.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
-import { cancelBody, getType, readWithin, type ResponseParts } from './answers.js';
+import { workInTurns } from '#services/keys/access.js';
+import { cancelBody, createByteStream, getType, readWithin, type ResponseParts } from './answers.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 
 /** Header with the address of a result, with everything pinned. */
@@ -123,6 +124,52 @@ export function createSourceWriter(
     const { json: _, ...written } = whole;
     return addHeader(typeof body === 'string' ? { ...written, text: body } : whole, ownPath, query);
   };
+}
+
+/** Size in characters up to which a response of JSON is one text. */
+const TEXT_LENGTH_MAX = 1_048_576;
+
+/**
+ * Writes the JSON of a reply whose lists have several entries, in turns of the event loop: the entries may be many large
+ * documents. A long response is a stream with the hash of `createSourceWriter`.
+ */
+export async function writeLists(reply: Reply): Promise<Reply> {
+  const { json, ...rest } = reply;
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return reply;
+  const members = (Object.entries(json) as [string, unknown][]).filter(([, member]) => member !== undefined);
+  if (!members.some(([, member]) => isList(member))) return reply;
+  const texts: string[] = [];
+  for (const [k, [name, member]] of members.entries()) {
+    const key = `${k === 0 ? '{' : ','}${JSON.stringify(name)}:`;
+    if (!isList(member)) texts.push(`${key}${JSON.stringify(member)}`);
+    else {
+      let separator = `${key}[`;
+      await workInTurns(member, (entry) => {
+        texts.push(`${separator}${JSON.stringify(entry) ?? 'null'}`);
+        separator = ',';
+      });
+      texts.push(']');
+    }
+  }
+  texts.push('}');
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  return length <= TEXT_LENGTH_MAX ? { ...rest, text: texts.join('') } : streamTexts(rest, texts);
+}
+
+const isList = (value: unknown): value is readonly unknown[] =>
+  Array.isArray(value) && value.length > 1 && typeof value[0] === 'object';
+
+async function streamTexts(reply: Reply, texts: readonly string[]): Promise<Reply> {
+  const sum = createHash('sha256');
+  const parts: Uint8Array[] = [];
+  await workInTurns(texts, (text) => {
+    const part = Buffer.from(text);
+    sum.update(part);
+    parts.push(part);
+  });
+  const length = parts.reduce((total, part) => total + part.length, 0);
+  const pins = { ...reply.pins, [HASH_MEMBER]: shortenHash(sum.digest('hex')) };
+  return { ...reply, stream: createByteStream(parts), length, pins };
 }
 
 /** Maximum size of a stream that is read before it is sent, because only its hash identifies it. */

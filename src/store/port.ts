@@ -202,6 +202,13 @@ export interface Listing<T> {
  */
 export type DocumentBodyReader<T> = (body: unknown, id: string) => T | undefined;
 
+/** Reader of the documents of a list, which may also use their etags and times. */
+export type EntryReader<T> = (
+  body: unknown,
+  id: string,
+  heading: Pick<StoredDocument, 'etag' | 'updatedAt'>,
+) => T | undefined;
+
 /** Current document, or the reason why it is unreadable. It is undefined if the document does not exist. */
 export type DocumentLookup = StoredDocument | UnreadableDocument | undefined;
 
@@ -244,8 +251,11 @@ export interface DocumentStore extends DocumentReader {
    * @cost proportional to the length of the list
    */
   numbers(kind: DocumentKind, owner: string, query: NumbersQuery): Promise<readonly number[]>;
-  /** Lists all documents of a kind by id, ascending, in one snapshot. Counts unreadable documents by cause. */
-  list<T>(kind: DocumentKind, read: DocumentBodyReader<T>): Promise<Listing<T>>;
+  /**
+   * Lists all documents of a kind by id, ascending, in one snapshot. Counts unreadable documents by cause. Many or large
+   * documents are read in several turns of the event loop.
+   */
+  list<T>(kind: DocumentKind, read: EntryReader<T>): Promise<Listing<T>>;
   /**
    * Runs `change` in a transaction and commits either all of its writes or none. Transactions are serialisable: each
    * sees all earlier transactions and no concurrent one. `change` may await only the transaction. An engine may run it
@@ -509,6 +519,25 @@ export function readStoredBody<T>(parsedDocument: ParsedDocument, read: Document
   return parsedDocument === undefined || 'unreadable' in parsedDocument
     ? undefined
     : read(parsedDocument.body, parsedDocument.id);
+}
+
+/** Document of a list, or the reason why the list leaves it out. */
+export type ListedDocument<T> = { readonly document: T } | { readonly cause: UnreadableCause };
+
+export function listDocument<T>(found: StoredDocument | UnreadableDocument, read: EntryReader<T>): ListedDocument<T> {
+  if ('unreadable' in found) return { cause: found.unreadable };
+  const document = read(found.body, found.id, found);
+  return document === undefined ? { cause: 'invalid' } : { document };
+}
+
+export function collectListing<T>(entries: readonly ListedDocument<T>[]): Listing<T> {
+  const documents: T[] = [];
+  const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
+  for (const entry of entries) {
+    if ('document' in entry) documents.push(entry.document);
+    else causes[entry.cause]++;
+  }
+  return { documents, skipped: entries.length - documents.length, skipped_causes: causes };
 }
 
 /** Validates the body of a stored document with a schema. @returns undefined as `readStored` does */

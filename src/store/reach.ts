@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Refusal } from '#domain/base/refusals.js';
 import { isIdWithin, mayRead, MISSING_CODES, type Reach } from '#domain/definition/reach.js';
 import { OWNED_DOCUMENTS } from '#domain/definition/versions.js';
-import type { DocumentBodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from './port.js';
+import type { EntryReader, DocumentKind, DocumentReader, DocumentStore, DocumentTransaction } from './port.js';
 
 /** Access limits of a request while its handler runs. */
 interface Context {
@@ -126,12 +126,12 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
       const reach = findCurrentReach();
       return (await documents.revision(kind)) * ORDINAL_COUNT + (reach === undefined ? 0 : findOrdinal(reach));
     },
-    async list<T>(kind: DocumentKind, read: DocumentBodyReader<T>) {
+    async list<T>(kind: DocumentKind, read: EntryReader<T>) {
       const [reach, guarded] = [findCurrentReach(), ACCESS_RULES[kind]];
       if (reach === undefined || guarded === undefined) return documents.list(kind, read);
-      const listing = await documents.list(kind, (body, id) => {
+      const listing = await documents.list(kind, (body, id, heading) => {
         if (!isVisible(reach, guarded, id, body)) return HIDDEN_DOCUMENT;
-        return read(body, id);
+        return read(body, id, heading);
       });
       return { ...listing, documents: listing.documents.filter((found): found is T => found !== HIDDEN_DOCUMENT) };
     },

@@ -90,6 +90,33 @@ export function describeLists(stores: Stores): void {
       await Promise.all(lists);
     });
 
+    test('is of one moment, although its documents are read in several turns', async () => {
+      const { store } = await stores.open();
+      const ids = Array.from({ length: 12 }, (_, i) => `d${String(i).padStart(2, '0')}`);
+      const writeAll = (n: number) =>
+        store.transaction(async (tx) => {
+          for (const id of ids) await tx.put('index', id, { n });
+          await (n % 2 === 0 ? tx.put('index', 'even', { n }) : tx.delete('index', 'even'));
+        });
+      await writeAll(0);
+      const readSlowly = (body: unknown): number => {
+        const endMs = performance.now() + 3;
+        while (performance.now() < endMs);
+        return (body as { n: number }).n;
+      };
+      const end = new AbortController();
+      const writes = (async () => {
+        for (let n = 1; !end.signal.aborted; n++) await writeAll(n);
+      })();
+      for (let i = 0; i < 5; i++) {
+        const { documents } = await store.list('index', readSlowly);
+        const [n] = documents;
+        expect(documents).toEqual(Array.from({ length: ids.length + (n! % 2 === 0 ? 1 : 0) }, () => n));
+      }
+      end.abort();
+      await writes;
+    });
+
     test('has every write acknowledged before it, and no other', async () => {
       const { store } = await stores.open();
       for (let n = 0; n < 40; n++) {

@@ -100,7 +100,7 @@ export function createMemoryEngine(): MemoryEngine {
       revision: (kind) => runWhileOpen(() => revisions.get(kind) ?? 0),
       list: (kind, read) =>
         runWhileOpen(() => {
-          const all = listIdsIn(texts, kind).map((id) => read(find(texts, kind, id)!.body, id));
+          const all = listIdsIn(texts, kind).map((id) => read(find(texts, kind, id)!.body, id, find(texts, kind, id)!));
           const documents = all.filter((document) => document !== undefined);
           const invalidCount = all.length - documents.length;
           return {

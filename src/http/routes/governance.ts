@@ -13,7 +13,7 @@ import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Approvals } from '#services/shared/approvals.js';
 import { formatStatement } from '#views/statement-text.js';
-import { toDocumentReply } from '../answers.js';
+import { createByteStream, toDocumentReply } from '../answers.js';
 import type { OwnHandlers, Removals } from '../calls.js';
 import type { Principal } from '../handler.js';
 
@@ -189,23 +189,4 @@ export function createPublicationHandlers(
     }),
     rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
   };
-}
-
-/** Size of one chunk of a response in bytes. */
-const PIECE_BYTES = 1 << 18;
-
-/** Streams parts in chunks. Other requests are handled between two chunks. */
-function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
-  const pieces = (function* () {
-    for (const part of parts)
-      for (let offset = 0; offset < part.length; offset += PIECE_BYTES)
-        yield part.subarray(offset, offset + PIECE_BYTES);
-  })();
-  return new ReadableStream({
-    pull(controller) {
-      const { value, done } = pieces.next();
-      if (done === true) controller.close();
-      else controller.enqueue(value);
-    },
-  });
 }

@@ -19,6 +19,7 @@ import {
 } from '#domain/outputs/daily-plans.js';
 import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
 import { type ArtifactStore, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
+import { mapInTurns } from '#store/turns.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import type { FindingDetail } from './checks.js';
 import { requireSchedule, type ScheduleReader } from './schedules.js';
@@ -422,7 +423,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const schedule = await requireSchedule(schedules, scheduleId);
       const dayLimit = before === undefined ? undefined : parseValidDay(before);
       const dayNumbers = await documents.numbers('schedule-day', scheduleId, { below: dayLimit, limit });
-      const storedDays = await Promise.all(dayNumbers.map((day) => days.get(scheduleId, formatDay(day))));
+      const storedDays = await mapInTurns(dayNumbers, (day) => days.get(scheduleId, formatDay(day)));
       const holdingDay = await findHoldingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;

@@ -15,7 +15,13 @@ import { type DocumentStore, parseStored } from '#store/port.js';
 import { findCurrentReach } from '#store/reach.js';
 import { findIndex } from '../indices/documents.js';
 import { outside } from '../keys/access.js';
-import { openStoredFamily, type PageQuery, type Precondition, type StoredPage } from '../shared/documents.js';
+import {
+  openStoredFamily,
+  type PageQuery,
+  type Precondition,
+  type StoredEntry,
+  type StoredPage,
+} from '../shared/documents.js';
 import type { AuthoredPlan } from './stored-days.js';
 
 /** Returns steps and checks that need an earlier step, with their paths. */
@@ -190,10 +196,11 @@ export function createSchedules({ documents, calendars, now, findMarket }: Sched
     read: (body) => ScheduleDocument.safeParse(body).data,
   });
 
-  async function get(id: string): Promise<StoredSchedule> {
-    const { document, etag, updatedAt } = await family.get(id);
-    return { schedule: { schedule_id: id, ...document, updated_at: updatedAt }, etag };
-  }
+  const show = (id: string, { document, etag, updatedAt }: StoredEntry<ScheduleDocument>): StoredSchedule => ({
+    schedule: { schedule_id: id, ...document, updated_at: updatedAt },
+    etag,
+  });
+  const get = async (id: string): Promise<StoredSchedule> => show(id, await family.get(id));
 
   /** Returns today's date in the time zone of the exchange. A new schedule starts on this day. */
   function readToday({ calendar, time_zone: zone }: ScheduleBody): string {
@@ -255,7 +262,7 @@ export function createSchedules({ documents, calendars, now, findMarket }: Sched
   return {
     get,
     remove: family.remove,
-    page: (query) => family.page(query, async (id) => (await get(id)).schedule),
+    page: (query) => family.page(query, async (id, entry) => show(id, entry).schedule),
     ids: () => documents.ids('schedule'),
     async put(id, body, ifMatch, authorship) {
       assertOwnSchedule(body);

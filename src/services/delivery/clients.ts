@@ -23,6 +23,7 @@ import { findIndex } from '../indices/documents.js';
 import {
   assertPrecondition,
   openStoredFamily,
+  type StoredEntry,
   type PageQuery,
   type Precondition,
   type StoredPage,
@@ -101,8 +102,9 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
     read: (body) => ClientDocument.safeParse(body).data,
   });
 
-  async function get(id: string): Promise<StoredClient> {
-    const { document, etag, updatedAt } = await family.get(id);
+  const get = async (id: string): Promise<StoredClient> => show(id, await family.get(id));
+
+  async function show(id: string, { document, etag, updatedAt }: StoredEntry<ClientDocument>): Promise<StoredClient> {
     const storedSecrets = await readSecrets(documents, id);
     const storedTargets = document.targets
       .filter((target) => findStoredSecret(storedSecrets, target) !== undefined)
@@ -216,7 +218,7 @@ export function createClients({ documents, secrets, destinations, jobSecrets }: 
     get,
     ids: () => documents.ids('client'),
     async page({ index_id: indexId, ...query }) {
-      const page = await family.page(query, async (id) => (await get(id)).client);
+      const page = await family.page(query, async (id, entry) => (await show(id, entry)).client);
       if (indexId === undefined) return page;
       const isFor = ({ entitlements }: ClientDocument): boolean =>
         entitlements.some(({ indices }) => indices === null || indices.includes(indexId));

@@ -13,6 +13,7 @@ import { createPath, findPathProblem } from '#domain/definition/target-addresses
 import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import { type ArtifactStore, type DocumentStore, parseStored } from '#store/port.js';
+import { mapInTurns } from '#store/turns.js';
 import type { ClientRecord } from './clients.js';
 import {
   type DeliveryDestinations,
@@ -90,7 +91,7 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
       .flat()
       .toSorted((a, b) => b.day - a.day || (a.scheduleId < b.scheduleId ? -1 : 1))
       .slice(0, limit);
-    const records = await Promise.all(newestKeys.map(({ day, ...place }) => get({ ...place, date: formatDay(day) })));
+    const records = await mapInTurns(newestKeys, ({ day, ...place }) => get({ ...place, date: formatDay(day) }));
     return records.flatMap((record) => record ?? []);
   }
 

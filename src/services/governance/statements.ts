@@ -32,7 +32,13 @@ import { findIndex, findReferencedStore, requireIndex } from '../indices/documen
 import { listRegisteredErrors } from '../publication/errors.js';
 import type { Publications } from '../publication/publications.js';
 import type { ApprovalGate } from '../shared/approvals.js';
-import { openStoredFamily, type PageQuery, type Precondition, type StoredPage } from '../shared/documents.js';
+import {
+  openStoredFamily,
+  type PageQuery,
+  type Precondition,
+  type StoredEntry,
+  type StoredPage,
+} from '../shared/documents.js';
 import { findRun } from '../shared/run-documents.js';
 import { readAdjustment, readDataset } from '../shared/store-documents.js';
 import type { Versions } from '../shared/versions.js';
@@ -326,8 +332,12 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     read: (body) => ProcedureDocument.safeParse(body).data,
   });
 
-  async function get(id: string): Promise<StoredProcedure> {
-    const { document, etag, updatedAt } = await family.get(id);
+  const get = async (id: string): Promise<StoredProcedure> => show(id, await family.get(id));
+
+  async function show(
+    id: string,
+    { document, etag, updatedAt }: StoredEntry<ProcedureDocument>,
+  ): Promise<StoredProcedure> {
     const version = await readLastVersion(documents, { kind: 'procedure', id });
     return { procedure: { procedure_id: id, ...document, version, updated_at: updatedAt }, etag };
   }
@@ -344,7 +354,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
     return findings;
   }
 
-  const readPage = (query: PageQuery) => family.page(query, async (id) => (await get(id)).procedure);
+  const readPage = (query: PageQuery) => family.page(query, async (id, entry) => (await show(id, entry)).procedure);
   return {
     get,
     page: readPage,

@@ -24,6 +24,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { readLogHead } from '#store/history/publication-log.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
+import { mapInTurns } from '#store/turns.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import { assertIdOfPath, assertPrecondition, listTakenIdFindings, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
@@ -182,8 +183,8 @@ export function createIndexList(
       indices: new Set(await documents.ids('index')),
       stores: new Set(await documents.ids('store')),
     };
-    const indices = await Promise.all(
-      page.map((document) => toSummary(document, { documents, stored, storeId: findStoreOf(document.id) })),
+    const indices = await mapInTurns(page, (document) =>
+      toSummary(document, { documents, stored, storeId: findStoreOf(document.id) }),
     );
     const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
     cachedList = indices.length <= CACHED_ROWS_MAX ? { limit, after, revision: revisionText, list } : undefined;

@@ -23,7 +23,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
 import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { openStoredFamily, type PageQuery, type Precondition } from '../shared/documents.js';
+import { openStoredFamily, type PageQuery, type Precondition, type StoredEntry } from '../shared/documents.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import { addStoredParts, createStoredIndices } from './documents.js';
 
@@ -161,10 +161,11 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
     read: (body) => PluginDocument.safeParse(body).data,
   });
 
-  async function get(id: string): Promise<StoredPlugin> {
-    const { document, etag, updatedAt } = await family.get(id);
-    return { plugin: { plugin_id: id, ...document, sha256: etag, updated_at: updatedAt }, etag };
-  }
+  const show = (id: string, { document, etag, updatedAt }: StoredEntry<PluginDocument>): StoredPlugin => ({
+    plugin: { plugin_id: id, ...document, sha256: etag, updated_at: updatedAt },
+    etag,
+  });
+  const get = async (id: string): Promise<StoredPlugin> => show(id, await family.get(id));
 
   return {
     get,
@@ -172,8 +173,8 @@ export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins
       const { documents: indices } = await documents.list('index', readIndex);
       const listUsers = (id: string) =>
         indices.filter(({ plugins = {} }) => Object.values(plugins).some(({ plugin }) => plugin === id));
-      const { items: plugins, ...skipped } = await family.page(query, async (id) => ({
-        ...(await get(id)).plugin,
+      const { items: plugins, ...skipped } = await family.page(query, async (id, entry) => ({
+        ...show(id, entry).plugin,
         used_by: listUsers(id).map((index) => index.id),
       }));
       return { plugins, ...skipped };

@@ -15,6 +15,7 @@ import {
 import type { Authorship } from '#domain/definition/versions.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { type DocumentStore, type DocumentTransaction, readStoredBody, type StoredDocument } from '#store/port.js';
+import { mapInTurns } from '#store/turns.js';
 import { assertIdOfPath, assertPrecondition, formatTakenId, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
 import { deleteRuns, readRunTime } from '../shared/run-documents.js';
@@ -146,9 +147,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       const { documents: strategies, skipped, skipped_causes } = await documents.list('strategy', readStrategy);
       const remainingStrategies = after === undefined ? strategies : strategies.filter(({ id }) => id > after);
       return {
-        strategies: await Promise.all(
-          remainingStrategies.slice(0, limit ?? remainingStrategies.length).map(readStored),
-        ),
+        strategies: await mapInTurns(remainingStrategies.slice(0, limit), readStored),
         skipped,
         skipped_causes: { ...skipped_causes },
       };

@@ -64,7 +64,9 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
   return {
     get,
     async list(query) {
-      const { items: watchlists, ...skipped } = await family.page(query, async (id) => (await get(id)).watchlist);
+      const { items: watchlists, ...skipped } = await family.page(query, async (id, { document, updatedAt }) =>
+        createView(id, document, updatedAt),
+      );
       return { watchlists, ...skipped };
     },
     async put(id, { name, description, identifiers }, ifMatch, authorship) {

@@ -507,9 +507,16 @@ export function createRiskModels({
 
   return {
     async list({ limit, after }) {
-      const { documents: models, skipped, skipped_causes } = await documents.list('risk-model', readModel);
+      const {
+        documents: models,
+        skipped,
+        skipped_causes,
+      } = await documents.list('risk-model', (body, _, { updatedAt }) => {
+        const model = readModel(body);
+        return model && { model, writtenAt: Date.parse(updatedAt) };
+      });
       const page = models
-        .filter(({ model_id: id }) => after === undefined || compareText(id, after) > 0)
+        .filter(({ model: { model_id: id } }) => after === undefined || compareText(id, after) > 0)
         .slice(0, limit);
       const readableModels = await selectIntactModels(artifacts, page);
       const unreadableCount = page.length - readableModels.length;

@@ -16,6 +16,7 @@ import {
   type UnreadableCause,
   type UnreadableDocument,
 } from '#store/port.js';
+import { mapInTurns } from '#store/turns.js';
 
 /** Checks that a body has no id, or the same id as its path. @throws Refusal ID_MISMATCH */
 export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unknown>>, field = 'id'): void {
@@ -129,7 +130,7 @@ export interface StoredFamily<D> {
   /** Returns a document. @throws the not-found refusal of the kind, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredEntry<D>>;
   /** Returns a page of readable documents in the order of their ids. `show` converts each document. */
-  page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<StoredPage<T>>;
+  page<T>({ limit, after }: PageQuery, show: (id: string, entry: StoredEntry<D>) => Promise<T>): Promise<StoredPage<T>>;
   /** Creates or replaces a document. @throws Refusal PRECONDITION_FAILED */
   put(id: string, document: D, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /** Removes a document. @throws the not-found refusal of the kind, PRECONDITION_FAILED */
@@ -165,11 +166,13 @@ export function openStoredFamily<D extends object>(
         throw new Refusal('DOCUMENT_UNREADABLE', `The ${word} ${id} cannot be read; it can still be deleted.`);
       return { document, etag: storedDocument.etag, updatedAt: storedDocument.updatedAt };
     },
-    async page({ limit, after }, toEntry) {
-      const ids = new Set((await documents.ids(kind)).filter((id) => after === undefined || id > after));
-      const { documents: readableEntries, ...skipped } = await documents.list(kind, (body, id) => read(body) && { id });
-      const page = readableEntries.filter(({ id }) => ids.has(id)).slice(0, limit);
-      return { items: await Promise.all(page.map(({ id }) => toEntry(id))), ...skipped };
+    async page<T>({ limit, after }: PageQuery, show: (id: string, entry: StoredEntry<D>) => Promise<T>) {
+      const { documents: entries, ...skipped } = await documents.list(kind, (body, id, { etag, updatedAt }) => {
+        const document = read(body);
+        return document && { id, entry: { document, etag, updatedAt } };
+      });
+      const page = entries.filter(({ id }) => after === undefined || id > after).slice(0, limit);
+      return { items: await mapInTurns(page, ({ id, entry }) => show(id, entry)), ...skipped };
     },
     async put(id, document, ifMatch, authorship) {
       const write = async (tx: DocumentTransaction): Promise<void> => {

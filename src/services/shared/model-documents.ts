@@ -74,16 +74,27 @@ const listNumberFiles = ({ covariance, factors }: NumberFiles): readonly Artifac
   ...(factors === undefined ? [] : [factors]),
 ];
 
+export interface DatedModel<M> {
+  readonly model: M;
+  /** Time at which the document was written, ms since 1970. Files that have not changed since are not read. */
+  readonly writtenAt: number;
+}
+
 /**
- * Returns the stored models whose files with the numbers exist. @cost one read of the files per process, limited per
- * call by the store, then a look-up of all files at once
+ * Returns the stored models whose files with the numbers are intact. @cost a look-up of all files at once, and one read of
+ * each file that has changed since its document was written, limited per call by the store
  */
 export async function selectIntactModels<M extends NumberFiles>(
   artifacts: Pick<ArtifactStore, 'damaged'>,
-  models: readonly M[],
+  models: readonly DatedModel<M>[],
 ): Promise<readonly M[]> {
-  const damagedNames = await artifacts.damaged(models.flatMap(listNumberFiles).map((ref) => ({ ref, madeAt: 0 })));
-  return models.filter((model) => !listNumberFiles(model).some(({ name }) => damagedNames.has(name)));
+  const files = models.flatMap(({ model, writtenAt }) =>
+    listNumberFiles(model).map((ref) => ({ ref, madeAt: writtenAt })),
+  );
+  const damagedNames = await artifacts.damaged(files);
+  return models
+    .map(({ model }) => model)
+    .filter((model) => !listNumberFiles(model).some(({ name }) => damagedNames.has(name)));
 }
 
 /**
@@ -94,7 +105,8 @@ export async function assertNumbers(
   artifacts: Pick<ArtifactStore, 'damaged'>,
   document: RiskModelDocument,
 ): Promise<void> {
-  if ((await selectIntactModels(artifacts, [document])).length === 0) throw refuseUnreadableModel(document.model_id);
+  if ((await selectIntactModels(artifacts, [{ model: document, writtenAt: 0 }])).length === 0)
+    throw refuseUnreadableModel(document.model_id);
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   openSync,
   read as readCallback,
   type Stats,
+  statSync,
 } from 'node:fs';
 import { access, link, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -15,6 +16,7 @@ import { promisify } from 'node:util';
 import { crc32 } from 'node:zlib';
 import { Refusal } from '#domain/base/refusals.js';
 import { type ArtifactLink, type ArtifactRef, type ArtifactStore, type DatedArtifact, SWEEP_PAGE } from '../port.js';
+import { workInTurns } from '../turns.js';
 import { createArtifactName, ignoreAbsentFile, isArtifactName, refuseDamagedArtifact, TRASH } from './artifact.js';
 import {
   closeBy,
@@ -43,10 +45,18 @@ interface DamageCheckInput {
   path(name: string): string;
   isIntact(ref: DatedArtifact['ref']): Promise<boolean>;
   readonly call: FolderCall;
+  /** True for a local folder, whose metadata takes microseconds. The threads for file access may be busy with writes. */
+  readonly isLocal: boolean;
+}
+
+/** File whose bytes must be verified. */
+interface ChangedFile {
+  readonly ref: DatedArtifact['ref'];
+  readonly state: string;
 }
 
 /** Creates the check of `ArtifactStore.damaged`. It compares the metadata of files and verifies only changed files. */
-function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
+function createDamageCheck({ path, isIntact, call, isLocal }: DamageCheckInput) {
   /** Metadata of verified files, least recently verified first. */
   const verifiedStates = new Map<string, string>();
 
@@ -57,28 +67,44 @@ function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
       if (verifiedStates.size > REMEMBERED_FILES_MAX) verifiedStates.delete(oldest);
   }
 
-  async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
-    const result = await call(() => stat(path(ref.name)).catch(ignoreAbsent));
-    if (result?.size !== ref.bytes) return true;
-    const stateText = formatState(result);
-    if (result.mtimeMs <= madeAt || verifiedStates.get(ref.name) === stateText || budget.bytes < ref.bytes)
-      return false;
-    budget.bytes -= ref.bytes;
-    if (!(await isIntact(ref))) return true;
-    remember(ref.name, stateText);
-    return false;
-  }
-
   return async (files: readonly DatedArtifact[]): Promise<ReadonlySet<string>> => {
     const damagedNames = new Set<string>();
-    const budget = { bytes: VERIFIED_BYTES_MAX };
-    const remainingFiles = files.values();
-    const checkFiles = async (): Promise<void> => {
-      for (const file of remainingFiles) if (await isDamaged(file, budget)) damagedNames.add(file.ref.name);
-    };
-    await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, files.length) }, checkFiles));
+    const changedFiles: ChangedFile[] = [];
+
+    function compare({ ref, madeAt }: DatedArtifact, found: Stats | undefined): void {
+      if (found?.size !== ref.bytes) return void damagedNames.add(ref.name);
+      const state = formatState(found);
+      if (found.mtimeMs > madeAt && verifiedStates.get(ref.name) !== state) changedFiles.push({ ref, state });
+    }
+
+    async function verify({ ref, state }: ChangedFile): Promise<void> {
+      if (await isIntact(ref)) remember(ref.name, state);
+      else damagedNames.add(ref.name);
+    }
+
+    if (isLocal)
+      await workInTurns(files, (file) => compare(file, statSync(path(file.ref.name), { throwIfNoEntry: false })));
+    else
+      await runConcurrently(files, async (file) =>
+        compare(file, await call(() => stat(path(file.ref.name)).catch(ignoreAbsent))),
+      );
+    let leftBytes = VERIFIED_BYTES_MAX;
+    const verifiedFiles = changedFiles.filter(({ ref: { bytes } }) => {
+      if (bytes > leftBytes) return false;
+      leftBytes -= bytes;
+      return true;
+    });
+    await runConcurrently(verifiedFiles, verify);
     return damagedNames;
   };
+}
+
+async function runConcurrently<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const remainingItems = items.values();
+  const runNext = async (): Promise<void> => {
+    for (const item of remainingItems) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, items.length) }, runNext));
 }
 
 const formatState = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
@@ -464,7 +490,7 @@ export async function openArtifacts(
       }
     },
     isIntact,
-    damaged: createDamageCheck({ path: getPath, isIntact, call }),
+    damaged: createDamageCheck({ path: getPath, isIntact, call, isLocal: storeId === undefined }),
     async file({ name }) {
       if (storeId !== undefined && !claimedNames.has(name)) await assertArtifactsExist(getPath(name), name, call);
       return getPath(name);

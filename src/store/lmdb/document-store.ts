@@ -8,20 +8,22 @@ import { syncFolder, restrictToOwner } from '../artifacts/durable-files.js';
 import { type FreeSpace, watchFreeSpace } from '../artifacts/free-space.js';
 import { createNumberedRange, formatNumberedId, parseNumber, SCHEMA_VERSION } from '../document-identity.js';
 import {
-  type DocumentBodyReader,
   createCommitListeners,
+  collectListing,
   type DocumentEngine,
   type DocumentEngineOptions,
   type DocumentKind,
   type DocumentLookup,
   type DocumentTransaction,
+  type EntryReader,
+  listDocument,
+  type ListedDocument,
   type Listing,
-  readStoredBody,
   type StoredDocument,
   type TransactionBody,
-  type UnreadableCause,
 } from '../port.js';
-import { createCommitQueue, createLastKeys, type KeyView } from './commit-queue.js';
+import { workInTurns } from '../turns.js';
+import { type CommitWrites, createCommitQueue, createLastKeys, type KeyView } from './commit-queue.js';
 import {
   decodeKey,
   encodeKey,
@@ -45,6 +47,8 @@ const DOCUMENT_BYTES = 256 * 1024;
  * for the oldest entry also passes deleted entries.
  */
 const RETAINED_SHARE = 7 / 8;
+/** Number of keys that a list reads at a time, which takes about a millisecond. */
+const KEY_PAGE = 1000;
 
 /**
  * Cache of documents that were read at least twice, by key. They are verified, parsed and frozen. A commit that changes
@@ -184,6 +188,10 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   for (const { key, value } of database.getRange({})) owners.setArtifacts(decodeKey(key), listArtifactNames(value));
 
   let isClosed = false;
+  /** Writes of the current commit. Reads may see them already, but the cache does not. */
+  let pendingWrites: CommitWrites | undefined;
+  /** Keys that commits have changed since the beginning of each list that is not complete. */
+  const openLists = new Set<Set<string>>();
 
   /**
    * Returns the open environment. A read of a closed environment would end the process. @throws Refusal
@@ -196,6 +204,16 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   const read = (key: string): Buffer | undefined => requireEnvironment().get(encodeKey(key));
   const listKeysBetween = (start: string, end: string): string[] =>
     [...requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })].map(decodeKey);
+  /** Lists keys in pages, between which other work may change them. */
+  function* listPagedKeys(start: string, end: string): Generator<string, undefined> {
+    for (let from = start; ;) {
+      const range = { start: encodeKey(from), end: encodeKey(end), limit: KEY_PAGE };
+      const page = [...requireEnvironment().getKeys(range)].map(decodeKey);
+      yield* page;
+      if (page.length < KEY_PAGE) return;
+      from = `${page.at(-1)!}\u0000`; // the next key
+    }
+  }
   const lastKeys = createLastKeys((start, end) => {
     const reverseRange = { start: encodeKey(end), end: encodeKey(start), reverse: true, limit: 1 };
     for (const key of requireEnvironment().getKeys(reverseRange)) return decodeKey(key);
@@ -207,8 +225,13 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
     keys: listKeysBetween,
     lastKey: lastKeys.find,
     admit: (bytes, options) => freeSpace.admit(bytes, options),
-    commit: (writes) => commitDurably(database, writes),
+    commit(writes) {
+      pendingWrites = writes;
+      for (const changedKeys of openLists) for (const key of writes.keys()) changedKeys.add(key);
+      return commitDurably(database, writes);
+    },
     committed(writes) {
+      pendingWrites = undefined;
       cache.drop(writes.keys());
       lastKeys.follow(writes);
       for (const kind of collectKinds(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
@@ -228,6 +251,13 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       () => readTransient(database, key),
       (value) => openValue(id, key, value),
     );
+
+  /** Reads a document as it is in the store, which may be ahead of the cache. */
+  function findStored(key: string, id: string): DocumentLookup {
+    if (pendingWrites?.has(key) !== true) return findDocument(key, id);
+    const value = readTransient(database, key);
+    return value && openValue(id, key, value);
+  }
 
   return {
     async get(kind, id) {
@@ -253,20 +283,27 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       requireEnvironment();
       return revisions.get(kind) ?? 0;
     },
-    async list<T>(kind: DocumentKind, readBody: DocumentBodyReader<T>): Promise<Listing<T>> {
-      const documents: T[] = [];
-      const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
+    async list<T>(kind: DocumentKind, readBody: EntryReader<T>): Promise<Listing<T>> {
       const { start, end } = getKindRange(kind);
-      for (const bytes of requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })) {
-        const key = decodeKey(bytes);
+      const entries = new Map<string, ListedDocument<T>>();
+      const readEntry = (key: string): void => {
+        requireEnvironment(); // it may have closed in an earlier turn
         const id = parseId(kind, key);
-        const result: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : findDocument(key, id);
-        if (result === undefined) continue; // deleted since its key was read
-        const document = readStoredBody(result, readBody);
-        if (document !== undefined) documents.push(document);
-        else causes['unreadable' in result ? result.unreadable : 'invalid']++;
+        const found: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : findStored(key, id);
+        if (found === undefined) entries.delete(key);
+        else entries.set(key, listDocument(found, readBody));
+      };
+      const changedKeys = new Set(pendingWrites?.keys());
+      openLists.add(changedKeys);
+      try {
+        await workInTurns(listPagedKeys(start, end), readEntry);
+        const lateKeys = [...changedKeys].filter((key) => key >= start && key < end);
+        lateKeys.forEach(readEntry); // in one turn, so that all documents are those of this moment
+        const inOrder = lateKeys.length === 0 ? entries.keys() : [...entries.keys()].sort();
+        return collectListing(Array.from(inOrder, (key) => entries.get(key)!)); // a key of the map
+      } finally {
+        openLists.delete(changedKeys);
       }
-      return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
     },
     transaction(change, { reserve = false } = {}) {
       const events: CommitEvent[] = [];

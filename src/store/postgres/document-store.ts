@@ -3,15 +3,17 @@ import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { createNumberedRange, formatNumberedId, isDocumentId, parseNumber } from '../document-identity.js';
 import {
-  type DocumentBodyReader,
   createCommitListeners,
+  collectListing,
   type DocumentEngine,
   type DocumentEngineOptions,
+  type EntryReader,
+  listDocument,
+  type ListedDocument,
   type Listing,
-  readStoredBody,
   type TransactionOptions,
-  type UnreadableCause,
 } from '../port.js';
+import { workInTurns } from '../turns.js';
 import { createWorkQueue } from './connections.js';
 import { type Database, findSqlState, UnknownOutcomeError } from './database.js';
 import { ADDED_COLUMNS, createJobStatement, formatJobNumber } from './job-commit.js';
@@ -390,7 +392,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
         return (await rows.idsBetween(kind, { from, until: upperId, limit })).map(parseNumber);
       }),
     revision: (kind) => runWhileOpen(() => rows.revision(kind)),
-    list: (kind, readBody) => runWhileOpen(async () => listReadable(await rows.rows(kind), readBody)),
+    list: (kind, readBody) => runWhileOpen(async () => readListing(await rows.rows(kind), readBody)),
     transaction: (change) => runWhileOpen(() => runTransaction(change)),
     jobTransaction: (change) => runWhileOpen(() => runTransaction(change)),
     subscribe: listeners.add,
@@ -405,16 +407,11 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   };
 }
 
-export function listReadable<T>(rows: readonly DocumentRow[], readBody: DocumentBodyReader<T>): Listing<T> {
-  const documents: T[] = [];
-  const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
-  for (const row of rows) {
-    const result = openRow(row);
-    const document = readStoredBody(result, readBody);
-    if (document !== undefined) documents.push(document);
-    else causes['unreadable' in result ? result.unreadable : 'invalid']++;
-  }
-  return { documents, skipped: causes.unreadable + causes.invalid + causes.unsupported, skipped_causes: causes };
+/** Reads the documents of rows in turns of the event loop. */
+export async function readListing<T>(rows: readonly DocumentRow[], readBody: EntryReader<T>): Promise<Listing<T>> {
+  const entries: ListedDocument<T>[] = [];
+  await workInTurns(rows, (row) => void entries.push(listDocument(openRow(row), readBody)));
+  return collectListing(entries);
 }
 
 interface Parts {

@@ -6,7 +6,7 @@ import type { DocumentEngineOptions, DocumentsReader, DocumentStore, DocumentEnt
 import { connect, createWorkQueue, type DatabaseUse, runOnClient, takeUse } from './connections.js';
 import { assertClock, type DatabaseClock, openDatabaseClock } from './database-clock.js';
 import { type Database, openDatabase } from './database.js';
-import { listReadable, openPostgresDocuments, type PostgresDocuments } from './document-store.js';
+import { readListing, openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import {
   assertGranted,
   assertMigrated,
@@ -240,7 +240,7 @@ export async function openSnapshot(url: string, schema: string = SCHEMA): Promis
   return {
     ids: rows.ids,
     get,
-    list: async (kind, readBody) => listReadable(await rows.rows(kind), readBody),
+    list: async (kind, readBody) => readListing(await rows.rows(kind), readBody),
     close: () => client.end(),
   };
 }

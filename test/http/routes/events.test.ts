@@ -44,7 +44,7 @@ documents.push(blend);
 const storedDocuments: Pick<DocumentStore, 'get' | 'list'> = {
   list: (_kind, read) =>
     Promise.resolve({
-      documents: documents.map((body) => read(body, body.id)!),
+      documents: documents.map((body) => read(body, body.id, { etag: '', updatedAt: '' })!),
       skipped: 0,
       skipped_causes: { invalid: 0, unsupported: 0, unreadable: 0 },
     }),

@@ -72,7 +72,9 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
     revision: async () => 0,
     list: async (kind, read) => ({
       documents: [...disk].flatMap(([key, text]) =>
-        key.startsWith(`${kind}/`) ? (read(JSON.parse(text), key.slice(kind.length + 1)) ?? []) : [],
+        key.startsWith(`${kind}/`)
+          ? (read(JSON.parse(text), key.slice(kind.length + 1), { etag: '', updatedAt: '' }) ?? [])
+          : [],
       ),
       skipped: 0,
       skipped_causes: { unreadable: 0, invalid: 0, unsupported: 0 },

@@ -41,7 +41,7 @@ function createMemoryStore(): DocumentStore & { readonly entries: Map<string, En
           causes[entry.unreadable]++;
           return [];
         }
-        const document = read(entry.body, id);
+        const document = read(entry.body, id, { etag: '', updatedAt: '' });
         if (document === undefined) causes.invalid++;
         return document === undefined ? [] : [document];
       });

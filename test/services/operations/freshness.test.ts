@@ -21,7 +21,7 @@ function createReader(indices: readonly object[], clock: { now: number }) {
       if (kind === 'index') counts.index++;
       const bodies = kind === 'index' ? indices : [];
       return Promise.resolve({
-        documents: bodies.flatMap((body, i) => read(body, String(i)) ?? []),
+        documents: bodies.flatMap((body, i) => read(body, String(i), { etag: '', updatedAt: '' }) ?? []),
         skipped: 0,
         skipped_causes: { invalid: 0, unsupported: 0, unreadable: 0 },
       });

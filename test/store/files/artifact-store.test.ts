@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, pbkdf2 } from 'node:crypto';
 import { mkdir, readdir, readFile, stat, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, test, vi } from 'vitest';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { watchFreeSpace } from '#store/artifacts/free-space.js';
@@ -145,6 +146,20 @@ test('files that are missing, short or written to since are damaged if their con
   expect(await listDamaged()).toEqual(new Set([missingRef!, shortRef!, changedRef!].map(({ name }) => name)));
   await writeFile(join(folder, touchedRef!.name), 'x', { flag: 'r+' }); // verified before the change
   expect(await listDamaged()).toContain(touchedRef!.name);
+});
+
+test('unchanged files are compared while the threads for file access are busy', async () => {
+  const folder = await createFolder();
+  const artifacts = await openArtifacts(folder);
+  const refs = await Promise.all([1, 2, 3].map(() => artifacts.write(CONTENT, SHA256)));
+  let ended = 0;
+  const hashes = Array.from({ length: 8 }, async () => {
+    await promisify(pbkdf2)('secret', 'salt', 100_000, 64, 'sha512');
+    ended++;
+  });
+  expect(await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: Date.now() + 1000 })))).toEqual(new Set());
+  expect(ended).toBe(0);
+  await Promise.all(hashes);
 });
 
 test('a reader that has begun reads to the end although the artifact is removed', async () => {

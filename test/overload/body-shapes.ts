@@ -14,8 +14,19 @@ export interface ShapedRequest {
 
 type Place = readonly (string | number)[];
 
-/** Depth of the members that are replaced. */
+/** Depth of the members that are replaced. Below the first depth and in further choices, only lists and maps are. */
 const PLACE_DEPTH = 4;
+const LIST_DEPTH = 6;
+/** Entries of each list inside the entries of another list. */
+const LONG_ENTRIES = 2000;
+
+/** Part of a body that is replaced. */
+interface ReplacedPlace {
+  readonly place: Place;
+  readonly schema: JsonSchema;
+  /** Valid object of the choice that has the place, and its own place. Absent if the example has the choice. */
+  readonly holder?: { readonly place: Place; readonly item: unknown };
+}
 
 /**
  * Writes entries until the text has about the number of bytes. A list of the entries would survive collections of
@@ -34,7 +45,9 @@ function fill(bytes: number, entry: (position: number) => string): string {
 }
 
 /** Texts of JSON of about a number of bytes. `item` is a valid value of the replaced place or of its entries. */
-const SHAPES: Readonly<Record<string, (bytes: number, item: string, names: readonly string[]) => string>> = {
+type Shape = (bytes: number, item: string, names: readonly string[]) => string;
+
+const SHAPES: Readonly<Record<string, Shape>> = {
   'empty objects': (bytes) => `[${fill(bytes, () => '{}')}]`,
   numbers: (bytes) => `[${fill(bytes, (i) => String(i % 10))}]`,
   texts: (bytes) => `[${fill(bytes, (i) => `"S${i}"`)}]`,
@@ -73,21 +86,58 @@ export function listShapedRequests(
   sizes: (operation: Operation) => readonly number[],
 ): ShapedRequest[] {
   const { schemas } = document.components as unknown as { readonly schemas: Readonly<Record<string, JsonSchema>> };
-  const resolve = (schema: JsonSchema): JsonSchema => {
-    if (typeof schema['$ref'] === 'string') return resolve(schemas[schema['$ref'].split('/').at(-1)!] ?? {});
+  /** Returns the choices of a schema that are no null: itself if it has none. */
+  const listChoices = (schema: JsonSchema): JsonSchema[] => {
+    if (typeof schema['$ref'] === 'string') return listChoices(schemas[schema['$ref'].split('/').at(-1)!] ?? {});
     const choices = (schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']) as readonly JsonSchema[] | undefined;
-    if (choices === undefined) return schema;
-    const resolved = choices.map(resolve).filter(({ type }) => type !== 'null');
-    return resolved.find(({ type }) => type === 'object' || type === 'array') ?? resolved[0] ?? {};
+    return choices === undefined ? [schema] : choices.map(resolve).filter(({ type }) => type !== 'null');
+  };
+  const resolve = (schema: JsonSchema): JsonSchema => {
+    const choices = listChoices(schema);
+    return choices.find(({ type }) => type === 'object' || type === 'array') ?? choices[0] ?? {};
   };
 
-  function listPlaces(schema: JsonSchema, place: Place = []): { readonly place: Place; readonly schema: JsonSchema }[] {
+  const listObjects = (schema: JsonSchema): JsonSchema[] => listChoices(schema).filter(({ type }) => type === 'object');
+
+  /** @param holder set inside a choice; further choices inside it are not followed */
+  function listPlaces(schema: JsonSchema, place: Place = [], holder?: ReplacedPlace['holder']): ReplacedPlace[] {
     const resolved = resolve(schema);
-    const own = { place, schema: resolved };
-    if (place.length >= PLACE_DEPTH) return [own];
-    if (resolved['type'] === 'array') return [own, ...listPlaces(toSchema(resolved['items']), [...place, 0]).slice(1)];
-    const members = (resolved['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
-    return [own, ...Object.entries(members).flatMap(([name, member]) => listPlaces(member, [...place, name]))];
+    const isList = resolved['type'] === 'array' || typeof resolved['additionalProperties'] === 'object';
+    const isReplaced = isList || (holder === undefined && place.length <= PLACE_DEPTH);
+    const own = isReplaced ? [{ place, schema: resolved, ...(holder && { holder }) }] : [];
+    if (place.length >= LIST_DEPTH) return own;
+    const objects = listObjects(schema);
+    if (holder === undefined && place.length > 0 && objects.length > 1) {
+      const listOfChoice = (choice: JsonSchema) => listMembers(choice, place, { place, item: createItem(choice) });
+      return [...own, ...objects.flatMap(listOfChoice)];
+    }
+    if (resolved['type'] !== 'array') return [...own, ...listMembers(resolved, place, holder)];
+    const inner = listPlaces(toSchema(resolved['items']), [...place, 0], holder);
+    return [...own, ...inner.filter((entry) => entry.place.length > place.length + 1)]; // an entry alone is no large value
+  }
+
+  function listMembers(schema: JsonSchema, place: Place, holder: ReplacedPlace['holder']): ReplacedPlace[] {
+    const members = (schema['properties'] ?? {}) as Readonly<Record<string, JsonSchema>>;
+    return Object.entries(members).flatMap(([name, member]) => listPlaces(member, [...place, name], holder));
+  }
+
+  /**
+   * Returns objects of a schema, one of each choice, in which every list has `LONG_ENTRIES` entries. Choices without lists
+   * are left out.
+   */
+  function createLongItems(schema: JsonSchema): unknown[] {
+    return listObjects(schema).flatMap((choice) => {
+      const places = listMembers(choice, [], { place: [], item: null }).filter(
+        (each) => each.schema['type'] === 'array',
+      );
+      const lists = places.filter(({ place }) => !place.includes(0)); // the others are inside of these
+      const item = lists.reduce((whole, each) => {
+        const entry = createItem(toSchema(each.schema['items']));
+        const entries = Array.from({ length: LONG_ENTRIES }, (_, i) => (typeof entry === 'string' ? `S${i}` : entry));
+        return setPlace(whole, each.place, entries);
+      }, createItem(choice));
+      return lists.length === 0 ? [] : [item];
+    });
   }
 
   function createItem(schema: JsonSchema, depth = 0): unknown {
@@ -141,21 +191,28 @@ export function listShapedRequests(
     const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(String(vocabulary[name]?.values[0] ?? 'A')),
     );
-    return listPlaces(declared.schema as unknown as JsonSchema).flatMap(({ place, schema }) => {
-      const entrySchema = resolve(
-        toSchema(schema['type'] === 'array' ? schema['items'] : schema['additionalProperties']),
-      );
-      const present = readPlace(example, place);
+    return listPlaces(declared.schema as unknown as JsonSchema).flatMap(({ place, schema, holder }) => {
+      const entriesSchema = toSchema(schema['type'] === 'array' ? schema['items'] : schema['additionalProperties']);
+      const entrySchema = resolve(entriesSchema);
+      const whole = holder === undefined ? example : setPlace(example, holder.place, holder.item);
+      const present = readPlace(whole, place);
       const entry = Array.isArray(present) && present.length > 0 ? (present as unknown[])[0] : createItem(entrySchema);
       const item = JSON.stringify(entry ?? {}) ?? '{}';
+      const longShapes = createLongItems(entriesSchema).map((longItem): [string, Shape] => {
+        const text = JSON.stringify(longItem);
+        return [
+          `entries with long lists${formatType(longItem)}`,
+          (bytes) => SHAPES['numbered entries']!(bytes, text, []),
+        ];
+      });
       const names = Object.keys((schema['properties'] ?? { CLOSE: {}, identifiers: {} }) as object);
-      return Object.entries(SHAPES)
+      return [...Object.entries(SHAPES), ...longShapes]
         .flatMap(([shape, write]) =>
           sizes(operation).map((bytes) => ({
-            title: `${operation.operationId} ${place.join('.')}: ${shape}, ${bytes} bytes`,
+            title: `${operation.operationId} ${place.join('.')}${formatType(holder?.item)}: ${shape}, ${bytes} bytes`,
             method: operation.method,
             path,
-            body: () => writePlace(example, place, write(bytes, item, names.length === 0 ? ['CLOSE'] : names)),
+            body: () => writePlace(whole, place, write(bytes, item, names.length === 0 ? ['CLOSE'] : names)),
           })),
         )
         .flatMap((request) => [request, callTool(operation, request)]);
@@ -169,13 +226,19 @@ const readPlace = (value: unknown, place: Place): unknown =>
     value,
   );
 
+/** Formats the choice that an object has. */
+function formatType(item: unknown): string {
+  const { type } = (item ?? {}) as { readonly type?: unknown };
+  return typeof type === 'string' ? ` of ${type}` : '';
+}
+
 const toSchema = (value: unknown): JsonSchema =>
   typeof value === 'object' && value !== null ? (value as JsonSchema) : {};
 
 const MARK = '\u0001place\u0001';
 
-/** Returns the JSON of a value in which one place is replaced. Absent containers are created. */
-function writePlace(example: unknown, place: Place, text: string): string {
+/** Returns a copy of a value in which one place is replaced. Absent containers are created. */
+function setPlace(example: unknown, place: Place, value: unknown): unknown {
   const root = { value: structuredClone(example) as unknown };
   let holder = root as unknown as Record<string | number, unknown>;
   let key: string | number = 'value';
@@ -185,10 +248,15 @@ function writePlace(example: unknown, place: Place, text: string): string {
     holder = holder[key] as Record<string | number, unknown>;
     key = next;
   }
+  holder[key] = value;
+  return root.value;
+}
+
+/** Returns the JSON of a value in which one place has a text of JSON. */
+function writePlace(example: unknown, place: Place, text: string): string {
   if (place.length === 0 && text.startsWith('{') && typeof example === 'object' && example !== null) {
     const own = JSON.stringify(example);
     return own === '{}' ? text : `${own.slice(0, -1)},${text.slice(1)}`;
   }
-  holder[key] = MARK;
-  return JSON.stringify(root.value).replace(JSON.stringify(MARK), () => text);
+  return JSON.stringify(setPlace(example, place, MARK)).replace(JSON.stringify(MARK), () => text);
 }

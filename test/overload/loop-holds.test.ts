@@ -6,7 +6,7 @@ import { openScene, type Scene } from '../fuzz/scene.js';
 import { fc } from '../fast-check.js';
 import { listShapedRequests, type ShapedRequest } from './body-shapes.js';
 
-/** Number of requests. `LOOP_REQUESTS=100000` sends all of them. */
+/** Number of requests. `LOOP_REQUESTS=1000000` sends all of them. */
 const REQUESTS = Number(process.env['LOOP_REQUESTS'] ?? 150);
 const SEED = Number(process.env['LOOP_SEED'] ?? 84);
 const REPORT = process.env['LOOP_REPORT'];
@@ -16,6 +16,7 @@ const ONLY = process.env['LOOP_ONLY'];
 const HOLD_MS = 50;
 const ANSWER_BYTES = 256 * 1024;
 const TRIES = 3;
+const WATCHLISTS = 40;
 
 /** Routes that accept more than 1 MiB. */
 const LARGE_BODIES = ['startStudy', 'startBatch', 'inspectData', 'importStore', 'importRiskModel'];
@@ -70,6 +71,38 @@ afterAll(async () => {
   await scene?.close();
 });
 
+test(`no turn of the event loop uses ${HOLD_MS} ms for identifiers in the parameters of constraints`, async () => {
+  const identifiers = (count: number) => Array.from({ length: count }, (_, i) => `SECURITY${i}`);
+  // Lists up to their own limit, together near the limit of values of a body
+  const constraints = [20_000, 20_000, 6_800].map((count, i) => ({
+    id: `row${i}`,
+    type: 'PositionBounds',
+    params: { lower: 0, upper: 0.3, identifiers: identifiers(count) },
+  }));
+  const set = JSON.stringify({ id: 'large', name: 'Large', constraints });
+  const requests = [
+    { method: 'POST', path: '/optimise/constraint-sets/validate', expected: 200 },
+    { method: 'PUT', path: '/optimise/constraint-sets/large', expected: 200 },
+    { method: 'GET', path: '/optimise/constraint-sets', expected: 200 },
+  ];
+  for (const { method, path, expected } of requests) {
+    const { hold, status } = await measureLowest({ method, path, title: path, body: () => set });
+    expect([path, status, hold < HOLD_MS ? 'short' : hold]).toEqual([path, expected, 'short']);
+  }
+}, 120_000);
+
+test(`no turn of the event loop uses ${HOLD_MS} ms for a list of many large documents`, async () => {
+  const identifiers = Array.from({ length: 10_000 }, (_, i) => `SECURITY${'-'.repeat(20)}${i}`);
+  for (let i = 0; i < WATCHLISTS; i++) {
+    const body = JSON.stringify({ name: `List ${i}`, identifiers });
+    expect((await sender.send('PUT', `/data/watchlists/large-${i}`, body)).status).toBe(200);
+  }
+  const list = { method: 'GET', path: '/data/watchlists', title: 'list', body: () => '' };
+  const { hold, status, bytes } = await measureLowest(list);
+  expect([status, bytes > WATCHLISTS * 200_000]).toEqual([200, true]);
+  expect(hold < HOLD_MS ? 'short' : hold).toBe('short');
+}, 300_000);
+
 test(`no turn of the event loop uses ${HOLD_MS} ms for a body within its limits`, { timeout: 3_600_000 }, async () => {
   const all = listShapedRequests(JSON.parse(JSON.stringify(getApiDocument())) as never, scene.vocabulary, (operation) =>
     LARGE_BODIES.includes(operation.operationId) ? [100_000, 1_000_000, 30_000_000] : [8_000, 100_000, 1_000_000],
@@ -106,13 +139,21 @@ test(
     const holds: number[] = [];
     // The memory of earlier bodies is used again, and must not be filled at once.
     for (const request of [...requests, ...requests]) {
-      let lowest = Number.POSITIVE_INFINITY;
-      for (let i = 0; i < TRIES && lowest > HOLD_MS; i++) lowest = Math.min(lowest, (await measure(request)).hold);
-      holds.push(lowest);
+      holds.push((await measureLowest(request)).hold);
     }
     expect(holds.filter((hold) => hold > HOLD_MS)).toEqual([]);
   },
 );
+
+/** Sends a request up to `TRIES` times and returns the result with the shortest hold. A collection of garbage is no hold. */
+async function measureLowest(request: ShapedRequest) {
+  let best = await measure(request);
+  for (let i = 1; i < TRIES && best.hold > HOLD_MS; i++) {
+    const result = await measure(request);
+    if (result.hold < best.hold) best = result;
+  }
+  return best;
+}
 
 async function measure({ method, path, body }: ShapedRequest) {
   const pendingAnswer = sender.send(method, path, body());
@@ -154,7 +195,7 @@ function openSender(url: string): Sender {
     `const { parentPort } = require('node:worker_threads');
     parentPort.on('message', async ({ url, method, body }) => {
       try {
-        const response = await fetch(url, { method, body, headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
+        const response = await fetch(url, { method, ...(method !== 'GET' && { body }), headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } });
         parentPort.postMessage({ status: response.status, bytes: (await response.arrayBuffer()).byteLength });
       } catch (failure) { parentPort.postMessage({ status: 599, bytes: 0 }); }
     });`,

@@ -162,6 +162,7 @@ export function checkExpressionLength(body: UncheckedBody): Finding[] {
 function measureExpressions(value: unknown): number {
   if (typeof value === 'string') return value.length > NAME_LENGTH ? value.length : 0;
   if (typeof value !== 'object' || value === null) return 0;
+  if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + measureExpressions(item), 0);
   const own = 'node' in value ? NODE_LENGTH : 0;
   return Object.entries(value).reduce(
     (sum, [name, member]) => (PROSE.has(name) ? sum : sum + measureExpressions(member)),

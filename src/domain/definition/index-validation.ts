@@ -9,7 +9,7 @@ import { createPair, listUsedPairs } from '../market/currencies.js';
 import { hasCash, listVariants, type MarketData } from '../market/market-data.js';
 import { checkAmendments } from './amendments.js';
 import type { BacktestPlan } from './backtest-plan.js';
-import { listNamedAssets, type NamedAsset } from './catalogue.js';
+import { formatAssetPath, visitNamedAssets } from './catalogue.js';
 import type { ConstraintRow } from './constraint-class.js';
 import { findUnknownGroups } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
@@ -83,8 +83,12 @@ const UNKNOWN_LISTED_MAX = 20;
 const SECURITIES_COMPARED_MAX = 5;
 
 /** Security that a document lists. */
-interface ListedSecurity extends NamedAsset {
-  /** Path of the list. */
+interface ListedSecurity {
+  readonly identifier: string;
+  /** Path of its list or object, and its position or key there. */
+  readonly place: string;
+  readonly key: number | string | null;
+  /** Path of the parameter that contains it. */
   readonly list: string;
   readonly rowId: string | null;
 }
@@ -145,12 +149,16 @@ function listValues(
   params: unknown,
   { path, rowId = null }: { readonly path: string; readonly rowId?: string | null },
 ): ListedSecurity[] {
-  if (entry === undefined) return [];
-  return listNamedAssets(entry.params, params, path).map((name) => ({
-    ...name,
-    list: name.path.slice(0, path.length) + /^\.\w+/.exec(name.path.slice(path.length))![0],
-    rowId,
-  }));
+  if (entry === undefined || typeof params !== 'object' || params === null) return [];
+  const values = params as Readonly<Record<string, unknown>>; // an object, as asserted above
+  const found: ListedSecurity[] = [];
+  for (const [name, schema] of Object.entries(entry.params.shape)) {
+    const list = `${path}.${name}`;
+    visitNamedAssets(schema as z.core.$ZodType, values[name], list, (identifier, place, key) =>
+      found.push({ identifier, place, key, list, rowId }),
+    );
+  }
+  return found;
 }
 
 /**
@@ -163,10 +171,10 @@ function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Fi
   const unknownSecurities = names.filter(({ identifier }) => !storedIdentifiers.has(identifier));
   const securityFindings = unknownSecurities
     .slice(0, UNKNOWN_LISTED_MAX)
-    .map(({ identifier, path, rowId }, i): Finding => ({
+    .map(({ identifier, place, key, rowId }, i): Finding => ({
       severity: 'warning',
       code: 'UNKNOWN_IDENTIFIER',
-      path,
+      path: formatAssetPath(place, key),
       row_id: rowId,
       message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? storedIdentifiers : [], market),
       value: identifier,

@@ -60,7 +60,7 @@ interface CalledIndex extends IndexReference {
 /** Returns the indices to which expressions and parameters `index_id` in a value refer. */
 export function listCalledIndices(value: unknown, path: string): CalledIndex[] {
   if (typeof value !== 'object' || value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item: unknown, i) => listCalledIndices(item, `${path}[${i}]`));
+  if (Array.isArray(value)) return listCalledInItems(value, path);
   const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // the shape is not checked yet
   if (node.node === 'function' && INDEX_FUNCTIONS.has(node.name)) {
     const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
@@ -71,6 +71,14 @@ export function listCalledIndices(value: unknown, path: string): CalledIndex[] {
       ? [{ path: `${path}.${name}`, id: member }]
       : listCalledIndices(member, path === '' ? name : `${path}.${name}`),
   );
+}
+
+/** A list of thousands of identifiers refers to none, so no path is formatted for them. */
+function listCalledInItems(items: readonly unknown[], path: string): CalledIndex[] {
+  const found: CalledIndex[] = [];
+  for (const [i, item] of items.entries())
+    if (typeof item === 'object' && item !== null) found.push(...listCalledIndices(item, `${path}[${i}]`));
+  return found;
 }
 
 /**

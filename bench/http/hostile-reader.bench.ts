@@ -1,6 +1,5 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -137,7 +136,7 @@ async function measure(): Promise<void> {
   };
   await Promise.all([read(), previewOften()]);
   await attackerEnd;
-  const largest = memory.stop();
+  const largest = await memory.stop();
   console.log(
     `${SECONDS} s; the hostile key's responses by status: ${Object.entries(statuses)
       .map(([status, count]) => `${status}: ${count}`)
@@ -154,33 +153,14 @@ async function measure(): Promise<void> {
     console.log(`refused requests of the other key: ${failures.length}, first ${failures.slice(0, 3).join(', ')}`);
 }
 
-/** Samples the memory of the service and its descendants, each page once. */
-function watchMemory(): { stop(): number } {
-  let highest = 0;
-  const timer = setInterval(() => {
-    highest = Math.max(
-      highest,
-      listProcesses(service.pid).reduce((sum, pid) => sum + readProportional(pid), 0),
-    );
-  }, 500);
-  return { stop: () => (clearInterval(timer), Math.round(highest / 1024)) };
-}
-
-function listProcesses(pid: number): number[] {
-  try {
-    const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
-    );
-    return [pid, ...children.flatMap(listProcesses)];
-  } catch {
-    return []; // the process has ended
-  }
-}
-
-function readProportional(pid: number): number {
-  try {
-    return Number(/^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1] ?? 0);
-  } catch {
-    return 0; // the process has ended
-  }
+/** Watches the memory of all processes in a separate process, because a sample takes 20 to 100 ms. */
+function watchMemory(): { stop(): Promise<number> } {
+  const watch = fork(new URL('watch-memory.js', import.meta.url), [String(service.pid)]);
+  return {
+    async stop() {
+      const message = once(watch, 'message');
+      watch.send('end');
+      return ((await message) as [number])[0];
+    },
+  };
 }

@@ -83,9 +83,8 @@ function createLaneRest(restMs: number, rest: () => void): LaneRest {
 
 /**
  * Niceness of threads for heavy and for light tasks. Heavy tasks yield the processor to HTTP requests, to light tasks
- * and to the processes that read data. A greater niceness of light threads and of the processes that read data lowers
- * the p99 of reads next to a client that uses all processors from 80 to 35 ms (`npm run bench -- http/hostile-reader`),
- * but starves tasks and queries when other programs occupy the processors.
+ * and to the processes that read data. A greater niceness starves tasks and queries when other programs occupy the
+ * processors.
  */
 const NICENESS: Record<Lane, number> = { heavy: 10, light: 2 };
 /** Idle time after which a thread ends. It is long enough to keep the thread between the requests of a person. */

@@ -131,9 +131,16 @@ export function refuseMissingModel(modelId: string): Refusal {
   return new Refusal('RISK_MODEL_NOT_FOUND', `No risk model is stored under the id ${modelId}.`, { model_id: modelId });
 }
 
+const validatedModels = new WeakMap<object, RiskModelDocument>();
+
+/** Reads a stored body as a model. @cost one validation; none for a frozen body that was read before */
 export function readModel(body: unknown): RiskModelDocument | undefined {
-  const result = RiskModelDocument.safeParse(body);
-  return result.success ? result.data : undefined;
+  const isConstant = typeof body === 'object' && body !== null && Object.isFrozen(body);
+  const cachedModel = isConstant ? validatedModels.get(body) : undefined;
+  if (cachedModel !== undefined) return cachedModel;
+  const { data } = RiskModelDocument.safeParse(body);
+  if (isConstant && data !== undefined) validatedModels.set(body, data);
+  return data;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { IndexDocument, TreatmentSpec } from '../definition/index-document.
 import { reportAssumptions } from '../definition/index-validation.js';
 import { type CorporateAction, type MarketData, readReference } from '../market/market-data.js';
 import { createExchangeRates, type ExchangeRates } from '../market/rates.js';
-import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { readPanelRow, type SessionAction, type SessionMarket } from '../market/session-market.js';
 import {
   type CloseStep,
   computeUnexplainedGrowth,
@@ -128,31 +128,78 @@ export function limitJumps(findings: readonly Finding[]): Finding[] {
 function listJumps(book: Book, after: number, rates: ExchangeRates): Jump[] {
   const { sm, columns, from, length, weights } = book;
   const start = Math.max(after, from);
-  const close = sm.market.fields.get('CLOSE')!;
-  const lastBars = Int32Array.from(columns, (column) => sm.lastBar[readPanelRow(sm, start) + column]!);
-  const lastCloses = Float64Array.from(columns, (column, slot) =>
-    lastBars[slot]! < 0 ? Number.NaN : sm.closeAt(lastBars[slot]!, column),
-  );
+  const slotByColumn = new Int32Array(sm.securityCount).fill(-1);
+  columns.forEach((column, slot) => (slotByColumn[column] = slot));
   const jumps: Jump[] = [];
-  for (let session = start + 1; session < from + length; session++) {
-    const { cells, from: row } = sm.rows.read(close, session);
-    if (row < 0) continue;
-    const held = (session - 1 - from) * columns.length;
-    for (let slot = 0; slot < columns.length; slot++) {
-      const column = columns[slot]!;
-      const price = cells[row + column]!;
-      if (price !== price) continue;
-      const [last, bar] = [lastCloses[slot]!, lastBars[slot]!];
-      lastCloses[slot] = price;
-      lastBars[slot] = session;
-      if (last !== last || weights[held + slot] === 0) continue;
-      const hasAction = sm.actions.starts[bar] !== sm.actions.starts[session + 1];
-      if (!hasAction && isOrdinaryMove(last, price)) continue;
-      const finding = judgeMove({ sm, column, bar, session, before: last, close: price }, rates);
-      if (finding !== undefined) jumps.push({ session, column, finding });
-    }
+  for (const move of listUnexplainedMoves(sm, columns, rates)) {
+    const { session, column } = move;
+    const slot = slotByColumn[column]!;
+    if (slot < 0 || session <= start || session >= from + length) continue;
+    if (weights[(session - 1 - from) * columns.length + slot] === 0) continue;
+    const finding = judgeMove(move, rates);
+    if (finding !== undefined) jumps.push({ session, column, finding });
   }
   return [...jumps, ...listRenamedJumps(book, start, rates)];
+}
+
+interface MarketMoves {
+  /** 1 for securities whose moves are listed, [N]. */
+  readonly isListed: Uint8Array;
+  readonly moves: Move[];
+}
+
+/** Unexplained moves by market and currency. They do not depend on the run. */
+const movesByMarket = new WeakMap<SessionMarket, Map<string, MarketMoves>>();
+
+/**
+ * Returns the moves between successive closes that actions do not explain, of at least the given securities.
+ * @cost one pass over the closes of each security, once for each market and currency
+ */
+function listUnexplainedMoves(sm: SessionMarket, columns: Int32Array, rates: ExchangeRates): readonly Move[] {
+  const byCurrency = movesByMarket.get(sm) ?? new Map<string, MarketMoves>();
+  movesByMarket.set(sm, byCurrency);
+  const listed = byCurrency.get(rates.currency) ?? { isListed: new Uint8Array(sm.securityCount), moves: [] };
+  byCurrency.set(rates.currency, listed);
+  const further = columns.filter((column) => listed.isListed[column] === 0);
+  if (further.length > 0) findUnexplainedMoves(sm, further, { rates, moves: listed.moves });
+  for (const column of further) listed.isListed[column] = 1;
+  return listed.moves;
+}
+
+function findUnexplainedMoves(
+  sm: SessionMarket,
+  columns: Int32Array,
+  { rates, moves }: { readonly rates: ExchangeRates; readonly moves: Move[] },
+): void {
+  const close = sm.market.fields.get('CLOSE')!;
+  const { all, starts } = sm.actions;
+  const lastBars = Int32Array.from(columns, (column) => sm.lastBar[readPanelRow(sm, sm.first) + column]!);
+  const lastCloses = Float64Array.from(columns, (column, k) =>
+    lastBars[k]! < 0 ? Number.NaN : sm.closeAt(lastBars[k]!, column),
+  );
+  const lastActions = new Int32Array(sm.securityCount).fill(-1);
+  for (let session = 0, a = 0; session < sm.sessions.length; session++) {
+    for (; a < starts[session + 1]!; a++) lastActions[all[a]!.column] = session;
+    if (session <= sm.first) continue;
+    const { cells, from: row } = sm.rows.read(close, session);
+    if (row < 0) continue;
+    for (let k = 0; k < columns.length; k++) {
+      const column = columns[k]!;
+      const price = cells[row + column]!;
+      if (price !== price) continue;
+      const last = lastCloses[k]!;
+      const bar = lastBars[k]!;
+      lastCloses[k] = price;
+      lastBars[k] = session;
+      if (last !== last) continue;
+      const isOwnCurrency = rates.isNative(column) || starts[bar] === starts[session + 1];
+      const isExplained = lastActions[column]! >= bar;
+      if (isOwnCurrency && !isExplained && isOrdinaryMove(last, price)) continue;
+      const move = { sm, column, bar, session, before: last, close: price };
+      if (!isOwnCurrency && !isExplained && isOrdinaryMove(convertBefore(move, rates), price)) continue;
+      if (judgeMove(move, rates) !== undefined) moves.push(move);
+    }
+  }
 }
 
 /** Returns the jumps from the last close of a held security to the first close of its new code. */
@@ -187,13 +234,23 @@ interface Move {
   readonly renaming?: { readonly priced: number; readonly action: CorporateAction };
 }
 
-function judgeMove(
-  { sm, column, bar, session, before, close, renaming }: Move,
-  rates: ExchangeRates,
-): Finding | undefined {
-  const readDay = (ofSession: number, of: number) => sm.rows.dayOf(sm.market.fields.get('CLOSE')!, ofSession, of);
+/** Returns the first and the last day of a move. */
+function readDays({ sm, column, bar, session, renaming }: Move): readonly [Day, Day] {
+  const close = sm.market.fields.get('CLOSE')!;
+  return [sm.rows.dayOf(close, bar, column), sm.rows.dayOf(close, session, renaming?.priced ?? column)];
+}
+
+/** Returns the close before a move in the currency of the close after it. */
+function convertBefore(move: Move, rates: ExchangeRates): number {
+  const { column, session, before } = move;
+  const [stated, wanted] = readDays(move);
+  return rates.convert(before, { column, stated, wanted, session });
+}
+
+function judgeMove(move: Move, rates: ExchangeRates): Finding | undefined {
+  const { sm, column, bar, session, close, renaming } = move;
   const priced = renaming?.priced ?? column;
-  const [fromDay, toDay] = [readDay(bar, column), readDay(session, priced)];
+  const [fromDay, toDay] = readDays(move);
   const actions: CorporateAction[] = [];
   for (let i = sm.actions.starts[bar]!; i < sm.actions.starts[session + 1]!; i++) {
     const { column: of, action } = sm.actions.all[i]!;
@@ -206,7 +263,7 @@ function judgeMove(
   if (renaming !== undefined && !actions.includes(renaming.action)) actions.push(renaming.action);
   const identifier = sm.identifiers[priced]!;
   const step = {
-    before: rates.convert(before, { column, stated: fromDay, wanted: toDay, session }),
+    before: convertBefore(move, rates),
     close,
     actions: actions.toSorted((a, b) => a.exDay - b.exDay),
     adjustment: sm.market.adjustment,
@@ -466,7 +523,7 @@ const CONSEQUENCES: Readonly<Partial<Record<CorporateAction['type'], string>>> =
 };
 
 /** Returns true if an action pays the holders of a security that a merger of the session does not convert. */
-const paysInstead = ({ session, column, action }: SessionMarket['actions']['all'][number], ended: Gap): boolean =>
+const paysInstead = ({ session, column, action }: SessionAction, ended: Gap): boolean =>
   session === ended.session &&
   column === ended.column &&
   (action.type === 'ACQUISITION' || action.type === 'DELISTING') &&
@@ -475,7 +532,7 @@ const paysInstead = ({ session, column, action }: SessionMarket['actions']['all'
 /** Reports actions of held securities that give or name a security of which the store has no value, or which has ended. */
 function reportUnknownRelated(book: Book): Finding[] {
   const { sm } = book;
-  return sm.actions.all.flatMap(({ session, column, action }): Finding[] => {
+  return listStructuralActions(book).flatMap(({ session, column, action }): Finding[] => {
     const { type, related, value } = action;
     const consequence = CONSEQUENCES[type];
     if (consequence === undefined || !isHeldBefore(book, { session, column })) return [];
@@ -503,4 +560,13 @@ function reportUnknownRelated(book: Book): Finding[] {
       },
     ];
   });
+}
+
+/** Returns the actions on the sessions of a book on which an action changes the composition of a holding, in order. */
+function listStructuralActions({ sm: { actions }, from, length }: Book): SessionAction[] {
+  const { all, starts, isStructural } = actions;
+  const structural: SessionAction[] = [];
+  for (let session = from; session < from + length; session++)
+    if (isStructural[session] === 1) structural.push(...all.slice(starts[session], starts[session + 1]));
+  return structural;
 }

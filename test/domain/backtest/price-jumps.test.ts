@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { limitJumps } from '#domain/backtest/findings.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Finding } from '#domain/base/findings.js';
-import { repeatPrice, simulate } from './event-case.js';
+import { createDefinition, repeatPrice, simulate, WEEK } from './event-case.js';
+import { buildMarket, createWeekdayCalendars } from './market-builder.js';
+import { runOn } from './random-run.js';
 
 const listJumps = ({ findings }: Run) =>
   findings.filter(({ code }) => code === 'PRICE_JUMP').map(({ path, message }) => ({ path, message }));
@@ -88,7 +90,31 @@ describe('a run reports the first close of a new code', () => {
   });
 });
 
+test('runs on one market report the jumps of what each of them holds, in any order', () => {
+  const calendars = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
+  const close = { A: [100, 100, 30, 30, 30, 30], B: [50, 50, 50, 90, 90, 90], C: [10, 10, 10, 10, 40, 40] };
+  const market = buildMarket({ dates: WEEK, close });
+  const list = (identifiers: readonly (keyof typeof close)[], start = WEEK[0]!) => {
+    const held = Object.fromEntries(identifiers.map((name) => [name, close[name]]));
+    const request = { transaction_cost_bps: 0, start, end: null };
+    return listJumps(runOn(calendars, market, createDefinition({ close: held }), request)).map(({ path }) => path);
+  };
+  const [a, b, c] = ['market[A 2024-03-06].CLOSE', 'market[B 2024-03-07].CLOSE', 'market[C 2024-03-08].CLOSE'];
+  expect(list(['B'])).toEqual([b]);
+  expect(list(['A', 'B', 'C'])).toEqual([a, b, c]);
+  expect(list(['A', 'C'])).toEqual([a, c]);
+  expect(list(['A', 'B', 'C'], '2024-03-06')).toEqual([b, c]);
+});
+
 describe('a run reports no close', () => {
+  test('that falls by 40 % on the day of an action of another security', () => {
+    const run = simulate({
+      close: { A: [100, 100, 60, 60, 60, 60], B: repeatPrice(50) },
+      actions: [{ name: 'B', type: 'DIVIDEND', value: 1, ex: '2024-03-06' }],
+    });
+    expect(listJumps(run)).toEqual([]);
+  });
+
   test('whose actions of the day explain it: a split, or the value of a spun-off security', () => {
     const split = simulate({
       close: { A: [100, 100, 10, 10, 10, 10] },

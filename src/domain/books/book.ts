@@ -85,12 +85,13 @@ export function createShareRecorder(
   };
 }
 
-export function recordShares({ latest, ...changes }: ShareRecorder, time: number, slot: number, shares: number): void {
+export function recordShares(recorder: ShareRecorder, time: number, slot: number, shares: number): void {
+  const { latest } = recorder;
   if (latest[slot] === shares) return;
   latest[slot] = shares;
-  changes.time.push(time);
-  changes.slot.push(slot);
-  changes.shares.push(shares);
+  recorder.time.push(time);
+  recorder.slot.push(slot);
+  recorder.shares.push(shares);
 }
 
 /** Returns a function that reads the index shares at moments, by slot. Moments in ascending order are read once. */

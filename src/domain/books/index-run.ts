@@ -3,8 +3,9 @@ import type { Day } from '../base/time.js';
 import { type IndexDocument, isOverlayDocument, type TreatmentSpec } from '../definition/index-document.js';
 import { readShareTerms } from '../definition/rule-pipeline.js';
 import type { WeightingSpec } from '../definition/weighting.js';
+import { createEffectTable } from '../market/action-effects.js';
 import { createGrowthTerms, type GrowthTerms, toChangingTerms } from '../market/growth-terms.js';
-import { cutMarket, readCarriedClose } from '../market/growth.js';
+import { cutMarket, findCarriedUnder } from '../market/growth.js';
 import {
   ACTION_KINDS,
   listVariants,
@@ -323,27 +324,31 @@ const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
 function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
   const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
+  if (overlay !== undefined) return omitIndexShares(sm);
   const level = reinvested?.levels.price ?? value;
   const readHeld = book.shares && createShareReader(book.shares, book.columns.length);
+  const table = createEffectTable(sm, growth);
+  const rates = createExchangeRates(sm, growth.currency);
+  const changes = listCountChanges(sm.market);
+  const slotOf = new Int32Array(sm.securityCount).fill(-1);
+  book.columns.forEach((column, slot) => (slotOf[column] = slot));
   return (composition) => {
     const { session, columns } = composition;
     const position = session - from;
     const decisionDates = readDecisionDates(sm, composition);
-    if (overlay !== undefined || position < 0 || position >= book.length)
-      return { ...decisionDates, shares: null, factors: null };
-    const rates = createExchangeRates(sm, growth.currency);
+    if (position < 0 || position >= book.length) return { ...decisionDates, shares: null, factors: null };
     const held = readHeld?.(toShareTime(position, 'after'));
     const computeShares = (weight: number, k: number): number =>
       (weight * level[position]! * divisor[position]! * (exactDivisor?.[position] ?? 1)) /
-      (readCarriedClose(sm, growth, session, columns[k]!) * rates.rateAt(session, columns[k]!));
-    const shares = composition.weights.map(
-      (weight, k) => held?.[findLastAtMost(book.columns, columns[k]!)] || computeShares(weight, k),
-    );
-    const readFloatShares = createFloatShareReader(sm, session);
-    const factors = shares.map((shareCount, k) => {
+      (findCarriedUnder(sm, table, session, columns[k]!) * rates.rateAt(session, columns[k]!));
+    const shares = new Float64Array(columns.length);
+    const factors = new Float64Array(columns.length);
+    const readFloatShares = createFloatShareReader(sm, session, changes);
+    for (let k = 0; k < columns.length; k++) {
+      shares[k] = held?.[slotOf[columns[k]!]!] || computeShares(composition.weights[k]!, k);
       const count = readFloatShares(columns[k]!);
-      return count > 0 ? shareCount / count : 0;
-    });
+      factors[k] = count > 0 ? shares[k]! / count : 0;
+    }
     return { ...decisionDates, shares, factors };
   };
 }
@@ -371,27 +376,25 @@ const COUNT_SESSIONS_MAX = 5;
  * Returns a function that computes shares outstanding times free float. Free float is 1 by default. The result is NaN
  * without a share count.
  */
-function createFloatShareReader(sm: SessionMarket, session: number): (column: number) => number {
+function createFloatShareReader(sm: SessionMarket, session: number, changes: CountChanges): (column: number) => number {
   const { fields, reference } = sm.market;
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;
     for (let s = session; s >= Math.max(sm.first, session - COUNT_SESSIONS_MAX); s--) {
       const value = sm.valueAt(panel, s, column);
       if (value !== value) continue;
-      const stated = sm.rows.dayOf(panel, s, column);
-      return panel === outstanding ? value * growCount(sm.identifiers[column]!, stated) : value;
+      const own = panel === outstanding ? changes.get(sm.identifiers[column]!) : undefined;
+      return own === undefined ? value : value * growCount(own, sm.rows.dayOf(panel, s, column), until);
     }
     return Number.NaN;
   };
-  const growCount = createCountGrowth(sm.market, sm.sessions[session]!);
+  const until = sm.sessions[session]!;
   const outstanding = fields.get('SHARES_OUTSTANDING');
   const float = fields.get('FREE_FLOAT');
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (column) => {
     const latestFloat = findLatest(float, column);
-    const statedFloat = isStated
-      ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', sm.sessions[session]!)
-      : null;
+    const statedFloat = isStated ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', until) : null;
     return (
       findLatest(outstanding, column) *
       (latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1)
@@ -399,26 +402,28 @@ function createFloatShareReader(sm: SessionMarket, session: number): (column: nu
   };
 }
 
-/**
- * Returns a function that computes the factor of splits and rights issues on the share count of a security from the day
- * of a count to a later day.
- */
-function createCountGrowth(
-  { actions, adjustment }: MarketData,
-  until: Day,
-): (identifier: string, stated: Day) => number {
-  const factors = new Map<string, { readonly day: Day; readonly factor: number }[]>();
+/** Factors of splits and rights issues on share counts, by identifier, in the order of the actions. */
+type CountChanges = ReadonlyMap<string, readonly { readonly day: Day; readonly factor: number }[]>;
+
+function listCountChanges({ actions, adjustment }: MarketData): CountChanges {
+  const changes = new Map<string, { readonly day: Day; readonly factor: number }[]>();
   for (const { type, identifier, exDay, status, value, subscriptionPrice } of actions) {
     const isSplit = ACTION_KINDS[type] === 'ratio' && adjustment === 'none';
     const isIssue = type === 'RIGHTS_ISSUE' && subscriptionPrice !== null && adjustment !== 'total';
-    if (status === 'cancelled' || exDay > until || !(isSplit || isIssue)) continue;
-    const own = factors.get(identifier) ?? [];
+    if (status === 'cancelled' || !(isSplit || isIssue)) continue;
+    const own = changes.get(identifier) ?? [];
     own.push({ day: exDay, factor: isSplit ? value : 1 + value });
-    factors.set(identifier, own);
+    changes.set(identifier, own);
   }
-  return (identifier, stated) =>
-    (factors.get(identifier) ?? []).reduce((growth, { day, factor }) => (day > stated ? growth * factor : growth), 1);
+  return changes;
 }
+
+/** Returns the factor on the share count of a security from the day of a count to a later day. */
+const growCount = (
+  changes: readonly { readonly day: Day; readonly factor: number }[],
+  stated: Day,
+  until: Day,
+): number => changes.reduce((growth, { day, factor }) => (day > stated && day <= until ? growth * factor : growth), 1);
 
 /**
  * Returns a function that reads shares outstanding and free float of a security as known on a day. An unknown share
@@ -436,11 +441,13 @@ export function readSharesOutstanding(
     for (let row = last; row >= Math.max(0, last - COUNT_SESSIONS_MAX); row--) {
       const value = panel[row * identifiers.length + column]!;
       if (value !== value) continue;
-      return panel === outstanding ? value * growCount(identifiers[column]!, dates[row]!) : value;
+      return panel === outstanding
+        ? value * growCount(changes.get(identifiers[column]!) ?? [], dates[row]!, day)
+        : value;
     }
     return Number.NaN;
   };
-  const growCount = createCountGrowth(market, day);
+  const changes = listCountChanges(market);
   const [outstanding, float] = [fields.get('SHARES_OUTSTANDING'), fields.get('FREE_FLOAT')];
   const isStated = reference.columns.includes('FREE_FLOAT');
   return (identifier) => {

@@ -752,7 +752,8 @@ function sumDividends(state: BookState, session: number, drift: number): Dividen
   const { variant, reinvestedAt } = effects.terms;
   const isRecorded = variant !== 'price' && !input.isBrief && !input.isSparse;
   const returns = { total: 0, net: 0 };
-  const paid: { readonly slot: number; readonly dividends: number }[] = [];
+  const { dividends } = state.record.transfers;
+  const first = dividends.length;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) {
     if (ordinary[e] === 0) continue;
     const heldPosition = findSlot(state, columns[e]!);
@@ -765,13 +766,13 @@ function sumDividends(state: BookState, session: number, drift: number): Dividen
     returns.net += (shareCount * (worth < 0 ? ordinary[e]! : net[e]!)) / path;
     if (!isRecorded) continue;
     const dividendReturn = (shareCount * (worth < 0 ? ordinary[e]! : income[e]!)) / path;
-    paid.push({ slot: state.slotOf[columns[e]!]!, dividends: dividendReturn * drift });
+    recordTransfer(state, session, { slot: state.slotOf[columns[e]!]!, dividends: dividendReturn * drift, moved: 0 });
   }
+  if (reinvestedAt === undefined || variant === 'price') return returns;
   // The contribution of a dividend is the value at the close of the part of the index that it bought.
-  const grown =
-    reinvestedAt === undefined || variant === 'price' ? 1 : drift * computeEarlyIncome(returns[variant], drift);
-  for (const { slot, dividends } of paid)
-    recordTransfer(state, session, { slot, dividends: dividends * grown, moved: 0 });
+  const grown = drift * computeEarlyIncome(returns[variant], drift);
+  const recorded = dividends.values();
+  for (let i = first; i < recorded.length; i++) recorded[i]! *= grown;
   return returns;
 }
 

@@ -251,11 +251,15 @@ function listSessionsWithSuccessors(
   columns: Int32Array,
   { from, to }: { readonly from: number; readonly to: number },
 ): number[] {
+  const replacing = sm.actions.related.filter(
+    ({ session, action: { type } }) =>
+      session > from && session <= to && (type === 'MERGER' || type === 'TICKER_CHANGE'),
+  );
+  if (replacing.length === 0) return [];
   const replaced = new Set<number>(columns);
   const sessions = new Set<number>();
-  for (const { session, column, action } of sm.actions.related) {
-    if (session <= from || session > to || !replaced.has(column)) continue;
-    if (action.type !== 'MERGER' && action.type !== 'TICKER_CHANGE') continue;
+  for (const { session, column, action } of replacing) {
+    if (!replaced.has(column)) continue;
     replaced.add(sm.columnOf(action.related!));
     sessions.add(session);
   }

@@ -600,9 +600,7 @@ interface SuspendedInput extends SuspensionTerms {
  */
 function addSuspended(sm: SessionMarket, { universe, incumbents, ...terms }: SuspendedInput): Int32Array {
   if (incumbents === null) return universe;
-  const stayingColumns = listSuspended(sm, terms, Array.from(incumbents)).filter(
-    (column) => !universe.includes(column),
-  );
+  const stayingColumns = listSuspended(sm, terms, incumbents).filter((column) => !universe.includes(column));
   return stayingColumns.length === 0 ? universe : Int32Array.from([...universe, ...stayingColumns]).toSorted();
 }
 
@@ -610,14 +608,16 @@ function addSuspended(sm: SessionMarket, { universe, incumbents, ...terms }: Sus
 function listSuspended(
   sm: SessionMarket,
   { session, treatment, members }: SuspensionTerms,
-  columns: Iterable<number>,
+  columns: ArrayLike<number>,
 ): number[] {
   const [stale, entry] = [countStaleSessions(treatment), readPriceSessions(treatment)];
   if (members === undefined || stale <= entry) return [];
   const suspendedColumns: number[] = [];
-  for (const column of columns)
+  for (let k = 0; k < columns.length; k++) {
+    const column = columns[k]!;
     if (sm.isSilent(session, column, entry) && !hasLeftMarket(sm, session, column, stale))
       suspendedColumns.push(column);
+  }
   if (suspendedColumns.length === 0) return suspendedColumns;
   const isMember = members(session);
   return suspendedColumns.filter((column) => isMember[column] === 1);
@@ -935,13 +935,14 @@ export function createDecider({
     universe: findUniverse,
     verdictsOn: listVerdicts,
   });
+  const everyColumn = Int32Array.from(market.identifiers.keys());
   const isRanked = document.events?.replacement === 'next_ranked';
   const expressions = reads.map(({ use }) => use.field);
   const reportSpinOffs = createSpinOffReport(market, listReadsBehind(expressions, pipeline.definitions).fields);
   return {
     needsIncumbents: (session) =>
       pipeline.remembers ||
-      listSuspended(market, { session, treatment: terms.treatment, members }, market.identifiers.keys()).length > 0,
+      listSuspended(market, { session, treatment: terms.treatment, members }, everyColumn).length > 0,
     pool,
     decide(session, incumbents, _outgoing, among) {
       const { decision } = traceDecision(session, incumbents, among);

@@ -286,10 +286,12 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
   const bar = sm.lastBar[readPanelRow(sm, session) + column]!;
   if (bar < 0) return Number.NaN;
   const { mark } = sm;
-  const { redenominations } = createExchangeRates(sm, table.terms.currency);
   const marked = mark !== null && bar <= mark.session ? findCarriedMark(sm, mark, table.terms) : undefined;
   let price = marked?.[column] ?? readSessionClose(sm, table, bar, column);
-  for (let s = (marked ? mark!.session : bar) + 1; s <= session; s++) {
+  const first = (marked ? mark!.session : bar) + 1;
+  if (first > session) return price;
+  const { redenominations } = createExchangeRates(sm, table.terms.currency);
+  for (let s = first; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = carryClose(effect, price);
     price *= findRedenomination(redenominations, s, column);

@@ -19,7 +19,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findCompiler } from './c-compiler.mjs';
 
@@ -208,6 +208,7 @@ export async function build({
   answers = !compileOnly && !start,
   lint = false,
 } = {}) {
+  forgetListedFiles();
   const stamps = readJson(STAMPS);
   const digest = createContentDigest();
   removeStaleOutputs();
@@ -225,6 +226,7 @@ export async function build({
     if (start) process.stderr.write(`Building: ${name}\n`);
     if (name === 'sources' && isOutputMissing()) rmSync(at(BUILD_INFO), { force: true });
     for (const command of commands) await turn(() => run(command));
+    forgetListedFiles();
     if (name === 'sources') chmodSync(at('dist/src/main.js'), 0o755);
     stamps[name] = stampOf(name, digest);
     writeJson(STAMPS, stamps);
@@ -290,7 +292,7 @@ function limitConcurrency(max) {
 
 export class BuildFailure extends Error {}
 
-const at = (path) => join(ROOT, path);
+const at = (path) => ROOT + path;
 
 function isCurrent(name, stamps, digest) {
   if (!STEPS[name].outputs.every((file) => existsSync(at(file)))) return false;
@@ -331,7 +333,14 @@ function createContentDigest() {
   };
   const digest = (paths) => {
     const hash = createHash('sha256');
-    for (const file of paths.flatMap(filesOf)) hash.update(`${file}\0${digestOf(file)}\n`);
+    for (const path of paths)
+      hash.update(
+        recall(`digests of ${path}`, () =>
+          filesOf(path)
+            .map((file) => `${file}\0${digestOf(file)}\n`)
+            .join(''),
+        ),
+      );
     return hash.digest();
   };
   return Object.assign(digest, {
@@ -354,16 +363,38 @@ const hashFile = (file) =>
     .update(readFileSync(at(file)))
     .digest('hex');
 
+/** Lists and digests of files since the last command ended. Most steps read the same folders. */
+const recalled = new Map();
+
+function recall(key, read) {
+  if (!recalled.has(key)) recalled.set(key, read());
+  return recalled.get(key);
+}
+
+const forgetListedFiles = () => recalled.clear();
+
 /**
  * Lists the files at a path in the same order on every machine: the file, the files of the folder, or none. Files of
  * the console are included only in paths within the console.
  */
-function filesOf(path) {
-  if (!existsSync(at(path))) return [];
-  if (!statSync(at(path)).isDirectory()) return [path];
+const filesOf = (path) => recall(`files of ${path}`, () => listFiles(path));
+
+function listFiles(path) {
+  const stats = statSync(at(path), { throwIfNoEntry: false });
+  if (stats === undefined) return [];
+  if (!stats.isDirectory()) return [path];
   const entries = readdirSync(at(path), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-  const files = entries.map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length)).toSorted();
+  const files = entries.map((entry) => `${entry.parentPath}/${entry.name}`.slice(ROOT.length)).toSorted();
   return path.startsWith(CONSOLE) ? files : files.filter((file) => !file.startsWith(`${CONSOLE}/`));
+}
+
+/** Returns true if a source or a compiled file exists. They are listed once; only those of the console are looked up. */
+function hasFile(file) {
+  const listed = recall(
+    'compiled',
+    () => new Set(COMPILED.flatMap((name) => [...filesOf(name), ...filesOf(`dist/${name}`)])),
+  );
+  return listed.has(file) || (file.startsWith(`${CONSOLE}/`) && existsSync(at(file)));
 }
 
 const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
@@ -371,7 +402,7 @@ const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && 
 /** Returns true if a compiled file is missing, which the compiler does not check. */
 function isOutputMissing() {
   const sources = COMPILED.flatMap(filesOf).filter(isCompiled);
-  return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`)));
+  return !sources.every((file) => hasFile(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`));
 }
 
 /** Deletes outputs of deleted source files, which otherwise could still be imported or run as tests. */
@@ -381,7 +412,9 @@ function removeStaleOutputs() {
   );
   for (const file of outputs) {
     const source = file.slice('dist/'.length).replace(/(\.d)?\.(c?)(?:js|ts)(?:\.map)?$/, '.$2ts');
-    if (!existsSync(at(source))) rmSync(at(file));
+    if (hasFile(source)) continue;
+    rmSync(at(file));
+    forgetListedFiles();
   }
 }
 

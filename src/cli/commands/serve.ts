@@ -8,7 +8,8 @@ import { isStoreUnavailable } from '#domain/base/refusals.js';
 import { isLoopbackName } from '#http/middleware/authentication.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
-import { prepareMarketProcess } from '#market/serve/process-pool.js';
+import { trimMemory } from '#kernels/memory/paged-memory.js';
+import { endIdleProcesses } from '#market/serve/process-pool.js';
 import { formatTicker } from '#market/synthetic/names.js';
 import { createAddressCheck, issueKey } from '#services/keys/keys.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
@@ -263,10 +264,7 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
   return 0;
 }
 
-/**
- * Prepares for the first requests after the start. Starts a reader process for the first store that is registered or
- * loaded, runs practice jobs, and checks the templates.
- */
+/** Prepares for the first requests after the start: runs practice jobs, and checks the templates. */
 async function prepare(
   { resumed, listTemplateChecks }: Service,
   settings: Settings,
@@ -277,16 +275,22 @@ async function prepare(
   } catch {
     return; // The component that requested the resumption ends the service after its failure.
   }
-  prepareMarketProcess();
   await sleep(PREPARATION_DELAY_MS, undefined, { ref: false });
   await runPreparation(
     [
       ...(settings.readOnly ? [] : [{ name: 'practice jobs', run: () => runPracticeJobs(settings) }]),
+      { name: 'processes of the practice', run: () => endIdleProcesses() },
       { name: 'methodology templates', run: () => runPreparation(listTemplateChecks(), log) },
-      { name: 'garbage collection', run: () => collectGarbage(0) },
+      { name: 'garbage collection', run: () => freePreparationMemory() },
     ],
     log,
   );
+}
+
+/** Returns the memory of the preparation to the system. */
+async function freePreparationMemory(): Promise<void> {
+  await collectGarbage(0);
+  trimMemory();
 }
 
 interface StartOptions {

@@ -230,6 +230,17 @@ export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
   pool.process.send({ kind: 'prepare', waitMs } satisfies ProcessPoolOrder, () => {}); // a failure to start is reported to the first task
 }
 
+/**
+ * Ends the processes that wait for tasks and the process that starts them, unless a task is running. The next task starts
+ * them again.
+ */
+export function endIdleProcesses(): void {
+  if (pool === undefined || pool.listeners.size > 0) return;
+  const { process: idle } = pool;
+  pool = undefined;
+  if (idle.connected) idle.disconnect();
+}
+
 function openProcessPool(): ProcessPool {
   const limit = memory;
   const limits = JSON.stringify(createPoolLimits(limit));

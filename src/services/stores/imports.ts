@@ -13,6 +13,7 @@ import { listFolderFiles, type Locations, type TableFiles } from '#market/read/f
 import type { OnImport } from '#market/read/import.js';
 import { type MarketTaskResult, runMarketTask } from '#market/serve/market-process.js';
 import type { ContentSummary } from '#market/serve/market-tasks.js';
+import { prepareMarketProcess } from '#market/serve/process-pool.js';
 import { prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { createProblems } from '#market/tables/problems.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
@@ -166,6 +167,7 @@ async function readTable(
   { onImport, asker }: ImportTerms,
 ): Promise<MarketTaskResult> {
   return uploads(async () => {
+    prepareMarketProcess(); // it starts while the table is received
     const answer = await onImport(header);
     const path = join(answer.folder, UPLOADED);
     try {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
-import { prepareMarketProcess } from '#market/serve/process-pool.js';
+import { endIdleProcesses, prepareMarketProcess } from '#market/serve/process-pool.js';
 import { runMarketTask } from '#market/serve/market-process.js';
 import { listChildren, listReaders } from './reading-processes.js';
 
@@ -43,6 +43,25 @@ test('a process that was prepared takes the first task, and another waits for th
   const working = await importRefused();
   expect(working).toEqual(preparedReaders);
   await waitForOtherProcess(working);
+});
+
+test('processes that wait for a task end on request, and the next task starts others', async () => {
+  prepareMarketProcess();
+  await expect.poll(() => listReaders(process.pid).length).toBe(1);
+  // The end of the task of an earlier test may not have been reported yet.
+  const endAndList = () => {
+    endIdleProcesses();
+    return listChildren(process.pid, 'process-pool-main');
+  };
+  await expect.poll(endAndList).toEqual([]);
+  expect(await importRefused()).toHaveLength(1);
+});
+
+test('a running task is not ended with the processes that wait', async () => {
+  const body = new TextEncoder().encode('{');
+  const importingRun = runMarketTask('importBody', {}, { load: null, body });
+  endIdleProcesses();
+  await expect(importingRun).rejects.toMatchObject({ code: 'MALFORMED_REQUEST' });
 });
 
 test('a process that was killed while it waited fails no task: another takes it', async () => {

@@ -9,7 +9,8 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns, readRecord } from '#domain/backtest/run-file/read.js';
 import { allocateRetainedMemory } from '#base/memory.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, createRunFiles } from '#domain/backtest/run-file/write.js';
+import { computeMedian } from '#domain/base/numbers.js';
 import { formatDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -30,12 +31,17 @@ import { createSeededMarket, writePanels } from '../seeded-market.js';
  *
  * Goals: 500 securities x 5,040 sessions <= 150 ms, 3,000 x 2,520 <= 500 ms. The part with the same outputs takes at
  * most the time of numpy.
+ *
+ * Also prints the stages of a task with the default treatment by the clock, which is valid only on an idle machine, and
+ * compares them with the bare simulation by numpy: the drift of the weights and the level.
  */
 const SIZES = [
   { names: 500, sessions: 5040 },
   { names: 3000, sessions: 2520 },
 ];
 const REPEATS = 5;
+/** Number of runs whose stages are measured, after as many untimed ones. */
+const STAGE_REPEATS = 15;
 const CAP = 0.02;
 const COST_BPS = 10;
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHash: '', engineVersion: '' };
@@ -63,6 +69,68 @@ for (const size of SIZES) {
   );
   readRecordFrom(columns!);
   compareWithNumpy(market, run!, { ...best, trades: trades! });
+  if (size.names === 500) for (const frequency of ['quarterly', 'monthly'] as const) printStages(market, frequency);
+}
+
+/** Prints the median time of each stage of a task, from the decisions to the hash of the columns. */
+function printStages(market: MarketData, frequency: 'quarterly' | 'monthly'): void {
+  const times = new Map<string, number[]>();
+  let rebalances = 0;
+  for (let repeat = -STAGE_REPEATS; repeat < STAGE_REPEATS; repeat++) {
+    let [stage, since] = ['market and range', performance.now()];
+    const begin = (next: string): void => {
+      const now = performance.now();
+      if (repeat >= 0) times.set(stage, [...(times.get(stage) ?? []), now - since]);
+      [stage, since] = [next, now];
+    };
+    const run = runBacktest({
+      market,
+      calendars,
+      createDecider: indexDecider,
+      memory: allocateRetainedMemory,
+      pricesApart: true,
+      report: (_fraction, message) => {
+        if (message !== stage) begin(message);
+      },
+      plan: {
+        runId: 'BENCH',
+        name: 'Bench',
+        indexId: 'BENCH',
+        documents: { BENCH: defineCapped(market, frequency, CAP - 1e-6 * (repeat + STAGE_REPEATS)) },
+        request: {
+          benchmark: null,
+          start: null,
+          end: null,
+          initial_capital: 1_000_000,
+          transaction_cost_bps: COST_BPS,
+        },
+      },
+    });
+    rebalances = run.rebalances.length;
+    begin('record and columns');
+    const { columns } = createRunFiles(run, { contentHash: '', inPlace: true });
+    begin('SHA-256');
+    createHash('sha256').update(columns).digest('hex');
+    begin('end');
+  }
+  const medians = [...times].map(([stage, all]) => [stage, computeMedian(all)] as const);
+  const total = medians.reduce((sum, [, ms]) => sum + ms, 0);
+  console.log(`  stages, ${frequency} (${rebalances} rebalances), ${total.toFixed(0)} ms by the clock:`);
+  for (const [stage, ms] of medians)
+    console.log(
+      `    ${stage.padEnd(26)} ${ms.toFixed(1).padStart(6)} ms ${((100 * ms) / total).toFixed(0).padStart(4)}%`,
+    );
+}
+
+function defineCapped(market: MarketData, frequency: 'quarterly' | 'monthly', cap: number): IndexDocument {
+  return IndexDocument.parse({
+    id: 'BENCH',
+    name: 'Bench',
+    calendar: 'XNYS',
+    base_date: formatDay(market.dates[0]!),
+    rebalance: { frequency },
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap } },
+  });
 }
 
 interface TimedRun {
@@ -192,7 +260,7 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Ba
     const [numpy] = peer.ms;
     const formatRatio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
     console.log(
-      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${formatRatio(times.simulation)}, the whole task ${formatRatio(times.total)} (thread; ${formatRatio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differences).toExponential(1)}`,
+      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms, its bare simulation ${peer.bare[0].toFixed(0)} ms; of numpy: the part with the same outputs ${formatRatio(times.simulation)}, the whole task ${formatRatio(times.total)} (thread; ${formatRatio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differences).toExponential(1)}`,
     );
   } catch (failure) {
     console.log(

@@ -76,6 +76,25 @@ def simulate(close, shares, cash, rebalances, cap, c):
     return level, value, raw_level, price_level, weights, trades, gaps, metrics
 
 
+def simulate_bare(close, shares, cash, rebalances, cap):
+    """Only the level and the weights after every close, which drift by returns between rebalances."""
+    sessions = len(close)
+    growth = (close[1:] + cash[1:]) / close[:-1]
+    level = np.full(sessions, 100.0)
+    weights = np.empty_like(close)
+    for start, end in zip(rebalances, list(rebalances[1:]) + [sessions - 1]):
+        u = close[start] * shares[start]
+        weights[start] = w = water_fill(u / u.sum(), cap)
+        if end == start:
+            continue
+        grown = np.cumprod(growth[start:end], axis=0, out=weights[start + 1:end + 1])
+        grown *= w
+        total = grown.sum(axis=1)
+        level[start + 1:end + 1] = level[start] * total
+        grown /= total[:, None]
+    return level, weights
+
+
 def read_panels(folder, size):
     return (np.fromfile(folder / f"{name}.f64").reshape(size) for name in ("close", "shares", "cash"))
 
@@ -91,4 +110,9 @@ if __name__ == "__main__":
         begin = time.process_time()
         level, value, raw_level, price_level, _, trades, *_ = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
         times.append(1000 * (time.process_time() - begin))
-    print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "costs": sum(costs.sum() for _, _, costs in trades), "units": sum(np.abs(units).sum() for units, _, _ in trades), "numpy": np.__version__}))
+    bare = []
+    for _ in range(shape["repeats"]):
+        begin = time.process_time()
+        simulate_bare(close, shares, cash, rebalances, shape["cap"])
+        bare.append(1000 * (time.process_time() - begin))
+    print(json.dumps({"ms": sorted(times), "bare": sorted(bare), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "costs": sum(costs.sum() for _, _, costs in trades), "units": sum(np.abs(units).sum() for units, _, _ in trades), "numpy": np.__version__}))

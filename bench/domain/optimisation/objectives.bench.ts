@@ -6,22 +6,21 @@ import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computeMetricDiagonal, createFactorMetric, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { measureProcessMs } from '../../measure.js';
+import { formatTime, measureTask, type TaskTime } from '../../measure.js';
 import { readSizes } from '../../variables.js';
 import { createProblemFamily } from './problem-family.js';
 
 /**
  * Measures every objective except tail objectives with the loadings of 40 factors, and risk parity with the returns of
- * 504 sessions. The time counts from the rows of a request to the weights. Prints three processor times: the first
- * solve of an objective in a process that has already solved other objectives, and the median and the minimum of seven
- * solves. The command line selects numbers of securities.
+ * 504 sessions. The time counts from the rows of a request to the weights. Prints the median processor time of seven
+ * solves after two others, and its margin of error. The command line selects numbers of securities.
  */
 const GOALS_MS: Readonly<Record<number, number>> = { 2668: 50, 5000: 200 };
 const PARITY_GOALS_MS: Readonly<Record<number, number>> = { 1000: 50 };
 const FACTORS = 40;
 const SESSIONS = 504;
 const SECTORS = 11;
-const ROUNDS = 7;
+const TERMS = { warmUps: 2, rounds: 7 };
 const OBJECTIVES: readonly { readonly type: string; readonly risk_aversion?: number }[] = [
   { type: 'min_tracking_error' },
   { type: 'min_variance' },
@@ -36,8 +35,8 @@ const engine = openWasmEngine();
 for (const names of readSizes([2668, 5000])) {
   const input = createFamily(names);
   for (const objective of OBJECTIVES) {
-    const times = Array.from({ length: ROUNDS }, () => measureSolve(input, objective));
-    printTimes({ names, label: objective.type, times, goal: GOALS_MS[names] });
+    const time = measureTask(() => solve(input, objective), TERMS);
+    printTime({ names, label: objective.type, time, goal: GOALS_MS[names] });
   }
 }
 for (const names of readSizes([334, 1000, 2000])) measureRiskParity(names);
@@ -46,32 +45,27 @@ for (const names of readSizes([334, 1000, 2000])) measureRiskParity(names);
 function measureRiskParity(names: number): void {
   const family = createProblemFamily(names, SESSIONS);
   const objective = readObjective({ type: 'risk_parity' });
-  const times: number[] = [];
   let distance = Number.NaN;
-  for (let round = 0; round < ROUNDS; round++) {
-    const begin = measureProcessMs();
+  const time = measureTask(() => {
     const problem = family.createProblem([], objective, engine);
     const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
-    times.push(measureProcessMs() - begin);
     if (solution === undefined) throw new Error(`${names} names: no answer`);
     distance = computeDistanceFromParity(problem.metric, solution.weights);
-  }
-  const label = `risk_parity, ${SESSIONS} sessions`;
-  printTimes({ names, label, times, goal: PARITY_GOALS_MS[names] });
+  }, TERMS);
+  printTime({ names, label: `risk_parity, ${SESSIONS} sessions`, time, goal: PARITY_GOALS_MS[names] });
   console.log(`      contributions equal to ${distance.toExponential(1)}`);
 }
 
-interface PrintedTimes {
+interface PrintedTime {
   readonly names: number;
   readonly label: string;
-  readonly times: readonly number[];
+  readonly time: TaskTime;
   readonly goal: number | undefined;
 }
 
-function printTimes({ names, label, times, goal }: PrintedTimes): void {
-  const sortedTimes = times.toSorted((a, b) => a - b);
+function printTime({ names, label, time, goal }: PrintedTime): void {
   console.log(
-    `${String(names).padStart(5)} ${label.padEnd(26)} first ${times[0]!.toFixed(1)} ms, median ${sortedTimes[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sortedTimes[0]!.toFixed(1)}${goal === undefined ? '' : `, goal ${goal}`}`,
+    `${String(names).padStart(5)} ${label.padEnd(26)} ${formatTime(time)}${goal === undefined ? '' : `, goal ${goal}`}`,
   );
 }
 
@@ -89,9 +83,8 @@ function computeDistanceFromParity(
 
 type Input = Omit<ProblemInput, 'rows' | 'objective'>;
 
-function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): number {
+function solve(input: Input, objective: (typeof OBJECTIVES)[number]): void {
   const names = input.identifiers.length;
-  const begin = measureProcessMs();
   const rows =
     objective.type === 'risk_parity'
       ? []
@@ -107,9 +100,7 @@ function measureSolve(input: Input, objective: (typeof OBJECTIVES)[number]): num
     rows: rows.map((row) => ConstraintRow.parse(row)),
   });
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
-  const ms = measureProcessMs() - begin;
   if (solution === undefined) throw new Error(`${names} names, ${objective.type}: no answer`);
-  return ms;
 }
 
 /** Returns a problem with a market factor, eleven sector factors and styles, and a skewed index. */

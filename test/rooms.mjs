@@ -10,7 +10,7 @@ export const ROOMS = {
   'src/base': { values: ['kernels'], types: [], packages: [] },
   'src/domain': { values: ['base', 'kernels'], types: [], packages: ['zod'] },
   'src/contract': { values: ['base', 'domain'], types: [], packages: ['zod'] },
-  'src/store': { values: ['base', 'domain'], types: [], packages: ['lmdb', 'node:*'] },
+  'src/store': { values: ['base', 'domain'], types: [], packages: ['lmdb', 'lru-cache', 'node:*'] },
   'src/market': {
     values: ['base', 'domain', 'kernels'],
     types: [],
@@ -30,7 +30,11 @@ export const ROOMS = {
     types: ['jobs', 'store'],
     packages: ['piscina', 'node:*', '#bundle', '#artifact-writer'],
   },
-  'src/services': { values: ['base', 'domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
+  'src/services': {
+    values: ['base', 'domain', 'store', 'market', 'jobs'],
+    types: ['contract'],
+    packages: ['lru-cache', 'node:*'],
+  },
   'src/http': {
     values: ['base', 'contract', 'services', 'views', 'domain'],
     types: ['jobs'],

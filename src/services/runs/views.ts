@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { isKnownAtDecisions } from '#domain/datapoints/functions.js';
@@ -102,39 +103,20 @@ export interface ViewCache {
  * of its store. File names are unique, and the hash changes with the data, so a cached view never becomes wrong.
  */
 export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
-  /** Views by key, least recently read first. */
-  const responses = new Map<string, ResponseBytes>();
-  let bytes = 0;
-
-  function removeEntry(key: string): void {
-    bytes -= responses.get(key)?.bytes.length ?? 0;
-    responses.delete(key);
-  }
-
-  function addEntry(key: string, view: ResponseBytes): void {
-    removeEntry(key);
-    if (view.bytes.length > limitBytes / 8) return; // A large view must not displace eight others.
-    responses.set(key, view);
-    bytes += view.bytes.length;
-    for (const oldestKey of responses.keys()) {
-      if (bytes <= limitBytes) break;
-      removeEntry(oldestKey);
-    }
-  }
-
+  const responses = new LRUCache<string, ResponseBytes>({
+    maxSize: limitBytes,
+    maxEntrySize: Math.floor(limitBytes / 8), // a large view must not displace eight others
+    sizeCalculation: ({ bytes }) => Math.max(1, bytes.length),
+  });
   return {
-    find(question) {
-      const key = formatKey(question);
-      const responseBytes = responses.get(key);
-      if (responseBytes !== undefined) addEntry(key, responseBytes);
-      return responseBytes?.bytes;
-    },
-    hold: (question, view) => addEntry(formatKey(question), { bytes: view }),
+    find: (question) => responses.get(formatKey(question))?.bytes,
+    hold: (question, view) => void responses.set(formatKey(question), { bytes: view }),
     async get(question, createView) {
       const key = formatKey(question);
       const response = responses.get(key) as Awaited<ReturnType<typeof createView>> | undefined; // a request always has responses of the type of its task
-      const view = response ?? (await createView());
-      addEntry(key, view);
+      if (response !== undefined) return response;
+      const view = await createView();
+      responses.set(key, view);
       return view;
     },
   };

@@ -1,4 +1,5 @@
 import { open, type RootDatabase } from 'lmdb';
+import { LRUCache } from 'lru-cache';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/base/refusals.js';
@@ -42,14 +43,8 @@ import { probeDocuments, recordClosedDocuments } from './probe-documents.js';
 const CACHE_BYTES = 8 * 1024 * 1024;
 /** Maximum size of a cached document, in bytes. */
 const DOCUMENT_BYTES = 256 * 1024;
-/**
- * Share of a full cache that stays when entries are evicted. Several entries are evicted at once, because the search
- * for the oldest entry also passes deleted entries.
- */
-const RETAINED_SHARE = 7 / 8;
 /** Number of keys that a list reads at a time, which takes about a millisecond. */
 const KEY_PAGE = 1000;
-
 /**
  * Cache of documents that were read at least twice, by key. They are verified, parsed and frozen. A commit that changes
  * a document removes it from the cache, and one read then caches it again. For a document that was read once, only the
@@ -65,83 +60,41 @@ export interface DocumentCache {
 
 interface Entry {
   readonly document: StoredDocument;
+  /** Size of the stored value in bytes, at least 1. */
   readonly bytes: number;
 }
+
+const getSize = ({ bytes }: Pick<Entry, 'bytes'>): number => bytes;
 
 /**
  * Creates a cache. @param bytesMax limit of stored values. The documents whose last read is oldest are evicted first
  */
 export function createDocumentCache(bytesMax: number = CACHE_BYTES): DocumentCache {
-  const entries = createRecency<Entry>(bytesMax);
-  const singleReads = createRecency<{ readonly bytes: number }>(bytesMax);
+  const entries = new LRUCache<string, Entry>({ maxSize: bytesMax, sizeCalculation: getSize });
+  const singleReads = new LRUCache<string, Pick<Entry, 'bytes'>>({ maxSize: bytesMax, sizeCalculation: getSize });
 
   return {
     find(key, read, open) {
-      const entry = entries.touch(key);
+      const entry = entries.get(key);
       if (entry !== undefined) return entry.document;
       const value = read();
       if (value === undefined) return undefined;
       const result = open(value);
       if (result === undefined || 'unreadable' in result || value.length > Math.min(DOCUMENT_BYTES, bytesMax))
         return result;
-      const bytes = value.length;
-      if (singleReads.remove(key)) entries.add(key, { document: deepFreeze(result), bytes });
-      else singleReads.add(key, { bytes });
+      const bytes = Math.max(1, value.length);
+      if (singleReads.delete(key)) entries.set(key, { document: deepFreeze(result), bytes });
+      else singleReads.set(key, { bytes });
       return result;
     },
     drop(keys) {
       for (const key of keys) {
-        const entry = entries.touch(key);
-        entries.remove(key);
-        singleReads.remove(key);
-        if (entry !== undefined) singleReads.add(key, { bytes: entry.bytes }); // a frequently read document will be read again
+        const entry = entries.get(key);
+        entries.delete(key);
+        singleReads.delete(key);
+        if (entry !== undefined) singleReads.set(key, { bytes: entry.bytes }); // a frequently read document will be read again
       }
     },
-  };
-}
-
-interface Recency<T> {
-  /** Returns the value of a key and marks it as the most recent. */
-  touch(key: string): T | undefined;
-  add(key: string, value: T): void;
-  /** @returns true if the key existed */
-  remove(key: string): boolean;
-}
-
-/** Creates a map that keeps the most recent values by key, at most `bytesMax` in total. */
-function createRecency<T extends { readonly bytes: number }>(bytesMax: number): Recency<T> {
-  const values = new Map<string, T>(); // least recent first
-  let heldBytes = 0;
-
-  function remove(key: string): boolean {
-    const value = values.get(key);
-    if (value === undefined) return false;
-    values.delete(key);
-    heldBytes -= value.bytes;
-    return true;
-  }
-
-  function evict(): void {
-    for (const oldest of values.keys()) {
-      if (heldBytes <= bytesMax * RETAINED_SHARE) break;
-      remove(oldest);
-    }
-  }
-
-  return {
-    touch(key) {
-      const value = values.get(key);
-      if (value === undefined) return undefined;
-      values.delete(key);
-      values.set(key, value);
-      return value;
-    },
-    add(key, value) {
-      values.set(key, value);
-      heldBytes += value.bytes;
-      if (heldBytes > bytesMax) evict();
-    },
-    remove,
   };
 }
 

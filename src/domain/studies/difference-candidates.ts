@@ -5,7 +5,7 @@ import { type Composition, findCompositionInForce } from '../books/compositions.
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
 import { type Amendment, type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
-import { ACTION_KINDS, type CorporateAction, RETURN_VARIANTS } from '../market/market-data.js';
+import { ACTION_KINDS, type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
   changeDocument,
@@ -60,8 +60,11 @@ interface Place extends Site {
 /** Sessions before a difference in which its cause is searched: a small effect appears late in a rounded level. */
 const EVENT_SESSIONS = 4;
 
+/** Sessions after a review in which its weights show their first difference. */
+const REVIEWED_SESSIONS = 2;
+
 /** Maximum number of sessions for which a price is carried. */
-const CARRIED_MAX = 10;
+export const CARRIED_MAX = 10;
 
 /** Rebalances before a difference that are searched. */
 const REBALANCES = 2;
@@ -89,7 +92,11 @@ const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[
 function listActionCandidates(place: Place): Candidate[] {
   const { sm, session, own } = place;
   const held = listHeldColumns(place);
-  const candidates = listActionsNear(sm, session, EVENT_SESSIONS)
+  // An event between the decision of a review and its effect can change only the weights of the review.
+  const review = findCompositionInForce(place.list, session - 1);
+  const isReviewed = review !== undefined && session - review.session <= REVIEWED_SESSIONS;
+  const count = Math.max(EVENT_SESSIONS, isReviewed ? session - review.decision : 0);
+  const candidates = listActionsNear(sm, session, count)
     .filter((placed) => placed.session <= session + 1 && held.has(placed.column))
     .flatMap(({ action, session: at }) => listChangesOfAction(place, action, at));
   const cancelled = own.terms.market.actions.filter(
@@ -207,7 +214,7 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
     candidates.push(
       createFreeAction(create, action, action.subscriptionPrice, (price) => ({ ...action, subscriptionPrice: price })),
     );
-  else if (value > 0 && type !== 'TICKER_CHANGE')
+  if (value > 0 && type !== 'TICKER_CHANGE')
     candidates.push(createFreeAction(create, action, value, (amount) => ({ ...action, value: amount })));
   return candidates;
 }
@@ -551,71 +558,88 @@ function listConstituentCandidates(place: Place): Candidate[] {
           !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
         )
       : place.own.composer.universe(ruleId, composition.decision);
-    const create = (manner: Manner, column: number, isLasting: boolean): Candidate => {
+    const create = (manner: Manner, column: number): Candidate => {
       const changed = [...members, column]
         .filter((one) => manner === 'added' || one !== column)
         .toSorted((a, b) => a - b);
-      const until = isLasting || next === undefined ? null : next;
       return {
-        subject: 'constituent',
-        manner,
-        identifier: sm.identifiers[column]!,
-        date: position === 0 && isLasting ? null : toDate(place, composition.session),
-        review: composition,
-        through: until === null ? null : toDate(place, until.session),
-        value: null,
-        words: `${manner === 'ignored' ? 'left out the constituent' : 'also held'} ${sm.identifiers[column]!}`,
+        ...describeConstituent(place, composition, { manner, column }),
+        date: toDate(place, composition.session),
+        through: next === undefined ? null : toDate(place, next.session),
         edits: [
           changeDocument(ruleId, (own) =>
             holdMembers(
               own,
               changed.map((one) => sm.identifiers[one]!),
-              {
-                from: position === 0 ? null : composition.date,
-                until: until?.date ?? null,
-              },
+              { from: position === 0 ? null : composition.date, until: next?.date ?? null },
             ),
           ),
         ],
       };
     };
     const others = [...universe].filter((column) => !members.has(column));
+    // A list of constituents without a selection is the universe itself.
+    const isUniverse = isList && document.pipeline.selection.length === 0;
     return [
-      ...[...members].map((column) => create('ignored', column, false)),
-      ...others.map((column) => create('added', column, false)),
-      ...(isList ? listUniverseCandidates(place, { composition, others }) : []),
+      ...(isUniverse
+        ? []
+        : [
+            ...[...members].map((column) => create('ignored', column)),
+            ...others.map((column) => create('added', column)),
+          ]),
+      ...(isList ? listUniverseCandidates(place, { composition, next, others }) : []),
     ];
   });
 }
 
-/** Returns candidates that leave a security out of the universe, or add one, from a review on. */
-function listUniverseCandidates(
-  { ruleId, document, sm, list }: Place,
-  { composition, others: _others }: { readonly composition: Composition; readonly others: readonly number[] },
-): Candidate[] {
+const describeConstituent = (
+  { sm }: Place,
+  composition: Composition,
+  { manner, column }: { readonly manner: Manner; readonly column: number },
+) => ({
+  subject: 'constituent' as const,
+  manner,
+  identifier: sm.identifiers[column]!,
+  review: composition,
+  value: null,
+  words: `${manner === 'ignored' ? 'left out the constituent' : 'also held'} ${sm.identifiers[column]!}`,
+});
+
+interface UniverseChange extends Pick<NearReview, 'composition' | 'next'> {
+  /** Securities that the index does not hold. */
+  readonly others: readonly number[];
+}
+
+/** Returns candidates that leave a security out of the universe, or add one to it, from a review on or up to the next one. */
+function listUniverseCandidates(place: Place, { composition, next, others }: UniverseChange): Candidate[] {
+  const { ruleId, document, sm, list } = place;
   const names = document.universe?.identifiers ?? [];
   const isFirst = composition === list[0];
-  return [...composition.columns].map((column) => {
+  const create = (manner: Manner, column: number, until: Composition | undefined): Candidate => {
     const identifier = sm.identifiers[column]!;
-    const identifiers = names.filter((name) => name !== identifier);
+    const identifiers = manner === 'added' ? [...names, identifier] : names.filter((name) => name !== identifier);
+    const restore = until === undefined ? [] : [amend(until.date, { universe: { identifiers: [...names] } })];
     return {
-      subject: 'constituent',
-      manner: 'ignored',
-      identifier,
-      date: isFirst ? null : sm.sessions[composition.session]!,
-      review: composition,
-      through: null,
-      value: null,
-      words: `left out the constituent ${identifier}`,
+      ...describeConstituent(place, composition, { manner, column }),
+      date: isFirst && until === undefined ? null : toDate(place, composition.session),
+      through: until === undefined ? null : toDate(place, until.session),
       edits: [
         changeDocument(ruleId, (own) =>
           isFirst
-            ? { ...own, universe: { ...own.universe, identifiers } }
-            : addAmendments(own, [amend(composition.date, { universe: { identifiers } })]),
+            ? addAmendments({ ...own, universe: { ...own.universe!, identifiers } }, restore)
+            : addAmendments(own, [amend(composition.date, { universe: { identifiers } }), ...restore]),
         ),
       ],
     };
-  });
+  };
+  const changes = [
+    ...[...composition.columns].map((column) => ['ignored', column] as const),
+    ...others.map((column) => ['added', column] as const),
+  ];
+  return changes.flatMap(([manner, column]) => [
+    create(manner, column, undefined),
+    ...(next === undefined ? [] : [create(manner, column, next)]),
+  ]);
 }
 
 const amend = (day: Day, changes: Amendment['changes']): Amendment => ({ effective_from: formatDay(day), changes });
@@ -778,7 +802,19 @@ function listTreatmentCandidates(place: Place): Candidate[] {
   ];
 }
 
-function listTaxCandidates({ document, ruleId, own: { terms } }: Place): Candidate[] {
+/** Returns the values of a reference field of the constituents around a difference. */
+function listFieldValues(place: Place, field: string): Set<string> {
+  const { reference } = place.own.terms.market;
+  const day = toDate(place, place.session);
+  const values = [...listHeldColumns(place)].map((column) =>
+    readReference(reference, place.sm.identifiers[column]!, field, day),
+  );
+  return new Set(values.filter((value) => typeof value === 'string'));
+}
+
+function listTaxCandidates(place: Place): Candidate[] {
+  const { document, ruleId, own } = place;
+  const { terms } = own;
   if (terms.variant !== 'net' || !isRuleDocument(document)) return [];
   const { withholding_tax: tax } = document.pipeline.treatment;
   const create = (identifier: string | null, rate: number, change: (value: number) => unknown): Candidate => {
@@ -800,15 +836,37 @@ function listTaxCandidates({ document, ruleId, own: { terms } }: Place): Candida
     });
   };
   if (typeof tax === 'number') return [create(null, tax, (value) => value)];
-  return Object.entries(tax.rates).map(([country, rate]) =>
-    create(country, rate, (value) => ({ ...tax, rates: { ...tax.rates, [country]: value } })),
-  );
+  const { rates, default: others } = tax;
+  const countries = new Set([
+    ...Object.keys(rates),
+    ...(others === undefined ? [] : listFieldValues(place, tax.field)),
+  ]);
+  return [
+    ...[...countries].map((country) =>
+      create(country, rates[country] ?? others!, (value) => ({ ...tax, rates: { ...rates, [country]: value } })),
+    ),
+    ...(others === undefined ? [] : [create(null, others, (value) => ({ ...tax, default: value }))]),
+  ];
 }
 
-/** Caps that are in use. */
-const CAPS = [0.04, 0.05, 0.08, 0.09, 0.1, 0.12, 0.15, 0.18, 0.2, 0.225, 0.25, 0.3, 0.33, 0.35, 0.4, 0.5];
+/** Caps that are tried: whole and half percentages up to 10 %, whole ones up to 50 %, and others that are in use. */
+const CAPS = [
+  ...Array.from({ length: 20 }, (_, k) => (k + 1) / 200),
+  ...Array.from({ length: 40 }, (_, k) => (k + 11) / 100),
+  0.225,
+  0.333,
+];
 
-function listWeightingCandidates({ document, ruleId }: Place): Candidate[] {
+/** Returns the caps that the weights of the review before a difference can meet and that change them. */
+function listCaps({ list, session }: Place): number[] {
+  const review = findCompositionInForce(list, session);
+  if (review === undefined) return [];
+  const largest = review.uncapped.reduce((most, weight) => Math.max(most, weight), 0);
+  return CAPS.filter((cap) => cap * review.columns.length >= 1 && cap < largest);
+}
+
+function listWeightingCandidates(place: Place): Candidate[] {
+  const { document, ruleId } = place;
   if (!isRuleDocument(document)) return [];
   const { cap, group_caps: groupCaps } = document.pipeline.weighting;
   const change = (changes: Readonly<Record<string, unknown>>): Edit =>
@@ -832,15 +890,17 @@ function listWeightingCandidates({ document, ruleId }: Place): Candidate[] {
         ]),
     ...(typeof cap === 'string' || (typeof cap === 'object' && cap !== null)
       ? []
-      : CAPS.filter((value) => value !== cap).map((value) =>
-          createConvention({
-            subject: 'cap',
-            manner: cap === null ? 'added' : 'value',
-            value,
-            words: `caps weights at ${value}`,
-            edits: [change({ cap: value })],
-          }),
-        )),
+      : listCaps(place)
+          .filter((value) => value !== cap)
+          .map((value) =>
+            createConvention({
+              subject: 'cap',
+              manner: cap === null ? 'added' : 'value',
+              value,
+              words: `caps weights at ${value}`,
+              edits: [change({ cap: value })],
+            }),
+          )),
   ];
 }
 

@@ -72,6 +72,12 @@ export interface Difference {
   readonly parts: DifferenceParts | null;
 }
 
+/** Explanation as a report of a run shows it. */
+export interface ShownDifference extends Difference {
+  /** False for the explanation of another run of the same index. */
+  readonly isOfRun: boolean;
+}
+
 /** State of the search: a run with some changes. */
 export interface DifferenceNode {
   readonly terms: CandidateTerms;
@@ -106,13 +112,15 @@ interface ResultInput {
   /** True if smaller sets of causes were not all excluded. */
   readonly isBounded: boolean;
   readonly compositions: readonly OutsideComposition[];
+  /** Called before each run; throws to cancel. */
+  readonly report: () => void;
 }
 
 /** Describes the explanation of a difference that a search found. */
 export function createResult(
   node: DifferenceNode,
   start: DifferenceNode,
-  { outside, isBounded, compositions }: ResultInput,
+  { outside, isBounded, compositions, report }: ResultInput,
 ): Difference {
   const scale = findScale(start, outside, node);
   const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
@@ -122,7 +130,10 @@ export function createResult(
   const explainedErrors = listErrors(final, outside, scale);
   const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
   const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
-  const causes = choices.map((choice, k) => createCause(choice, k, { choices, start, final, outside, scale }));
+  const causes = choices.map((choice, k) => {
+    report();
+    return createCause(choice, k, { choices, start, final, outside, scale });
+  });
   const reproduced = unexplained.length === 0;
   return {
     variant: start.terms.variant,
@@ -242,6 +253,9 @@ interface CauseInput {
   readonly scale: number;
 }
 
+/** Maximum number of ties with another value; the number of the others is stated. */
+const VALUES_MAX = 5;
+
 /**
  * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
  * computed: no run is needed for them.
@@ -272,11 +286,18 @@ function createCause(choice: ChosenCandidate, k: number, { choices, start, final
       ? attempt(() => evaluateChanged(start.own, listEdits(choices.toSpliced(k, 1))))
       : replace(levels.before);
   const equal = countEqual(final);
-  const ties = listRivals()
+  const rivals = listRivals()
     .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
     .map((rival) => rival.candidates[0]!);
+  const values = rivals.filter(({ free }) => free !== undefined);
+  const ties = [...rivals.filter(({ free }) => free === undefined), ...values.slice(0, VALUES_MAX)];
+  const others = rivals.length - ties.length;
+  const name = describe(candidate);
   return {
-    ...describe(candidate),
+    ...name,
+    ...(others === 0
+      ? {}
+      : { sentence: `${name.sentence} Another ${others} values explain the sessions equally well.` }),
     through: candidate.through === null ? null : formatDay(candidate.through),
     change: describeEdits(before, candidate.edits),
     sessions: Math.max(0, equal - countEqual(without)),

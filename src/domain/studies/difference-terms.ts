@@ -852,7 +852,9 @@ export interface DataChange {
   readonly date: string;
   readonly field: string;
   readonly value: unknown;
-  readonly added?: true;
+  /** Type of an action, because a security can have several on one ex-date. */
+  readonly type?: CorporateAction['type'] | undefined;
+  readonly added?: true | undefined;
 }
 
 /** Changes as JSON: a patch of the documents, rows of the store, and terms of the outside level. */
@@ -886,7 +888,17 @@ export function describeEdits(terms: CandidateTerms, edits: readonly Edit[]): Ch
   };
 }
 
-function describeData({ identifiers, dates }: MarketData, edit: Edit): DataChange[] {
+function describeData({ identifiers, dates, series }: MarketData, edit: Edit): DataChange[] {
+  if (edit.kind === 'series') {
+    const { days, closes } = shiftSeries(series!.get(edit.identifier)!, edit.by);
+    return Array.from(days, (day, k) => ({
+      table: 'market',
+      identifier: edit.identifier,
+      date: formatDay(day),
+      field: 'CLOSE',
+      value: closes[k]!,
+    }));
+  }
   if (edit.kind === 'bars')
     return edit.bars.map(({ row, value }) => ({
       table: 'market',
@@ -907,10 +919,11 @@ function describeData({ identifiers, dates }: MarketData, edit: Edit): DataChang
   ];
 }
 
-const locate = ({ identifier, exDay }: CorporateAction) => ({
+const locate = ({ identifier, exDay, type }: CorporateAction) => ({
   table: 'corporate_actions' as const,
   identifier,
   date: formatDay(exDay),
+  type,
 });
 
 /** Returns an action as a row of its table. */

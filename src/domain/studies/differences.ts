@@ -1,36 +1,29 @@
 import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
-import { type Composer, findCompositionInForce } from '../books/compositions.js';
-import {
-  ACTION_KINDS,
-  type CorporateAction,
-  type MarketData,
-  RETURN_VARIANTS,
-  type ReturnVariant,
-} from '../market/market-data.js';
+import type { Composer } from '../books/compositions.js';
+import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
+import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import type { OutsideComposition } from './difference-parts.js';
-import { createResult, type Difference, type DifferenceNode, type Fit } from './difference-result.js';
+import { createResult, type Difference, type Fit, type DifferenceNode } from './difference-result.js';
 import {
   applyEdits,
   attempt,
-  type CandidateTerms,
-  type CauseSubject,
   changeDocument,
   changeLevels,
   type Edit,
-  evaluateChanged,
   evaluateTerms,
+  evaluateChanged,
   evaluateWhole,
-  type Evaluation,
   findBegin,
   findRuleId,
   findState,
   findWindow,
-  measureSensitivity,
   REVIEW_SESSIONS,
   runInWindow,
+  type CandidateTerms,
+  type CauseSubject,
   WINDOW_SESSIONS,
 } from './difference-terms.js';
 import {
@@ -47,8 +40,6 @@ import {
   PRECISION,
   selectCommon,
 } from './outside-levels.js';
-import { isRuleDocument } from '../definition/index-document.js';
-import type { SessionAction } from '../market/session-market.js';
 
 export interface DifferenceInput {
   readonly terms: Omit<CandidateTerms, 'variant' | 'reading'>;
@@ -124,7 +115,7 @@ const BREAKS_MAX = 6;
 /** Maximum number of candidates of a state that are followed. */
 const BRANCHES_MAX = 4;
 
-/** Number of sessions after a difference with which a candidate must agree before the whole run is computed. */
+/** Number of sessions after a difference above the rounding with which a candidate must agree first. */
 const AHEAD = 2;
 
 /** Maximum number of pairs of changes of one session that are computed. */
@@ -134,12 +125,21 @@ const PAIRS_MAX = 60;
 const RIVALS_MAX = 40;
 const NEW_RIVALS_MAX = 10;
 
+/** Part of the progress after the first runs, and before the causes are described. */
+const [OPENED, SEARCHED] = [0.05, 0.95];
+
+/** Reports the session that is explained. Called before each run, so that a cancelled search ends within one run. */
+function reportSession({ agreement: { reach } }: DifferenceNode, { report, outside: { days } }: Search): void {
+  const fraction = OPENED + (SEARCHED - OPENED) * (reach / days.length);
+  report(fraction, `explaining the session ${formatDay(days[Math.min(reach, days.length - 1)]!)}`);
+}
+
 interface Search {
   readonly outside: OutsideLevels;
   readonly known: ReadonlySet<CauseSubject>;
   readonly causesMax: number;
   readonly report: DifferenceInput['report'];
-  /** Conventions that change levels that agree. */
+  /** Conventions that change levels that agree, and changes that later levels contradict. */
   readonly refuted: Set<string>;
   expansions: number;
   best: DifferenceNode | null;
@@ -156,9 +156,44 @@ export function explainDifference(input: DifferenceInput): Difference {
   const root = openSearch(input);
   const { search } = root;
   const start = extendNode(root.node, search);
-  descend(convertNode(start, input.currency, search), search);
+  const converted = convertNode(start, input.currency, search);
+  let best = explain(converted, search);
+  for (let k = 0; k < REFUTATIONS_MAX; k++) {
+    const contradicted = listContradicted(best, search);
+    if (contradicted.length === 0) break;
+    for (const candidate of contradicted) search.refuted.add(toKey(candidate));
+    best = explain(converted, search);
+  }
   const { outside, isBounded } = search;
-  return createResult(search.best ?? start, start, { outside, isBounded, compositions: input.compositions ?? [] });
+  return createResult(best, start, {
+    outside,
+    isBounded,
+    compositions: input.compositions ?? [],
+    report: () => input.report(SEARCHED, 'describing the causes'),
+  });
+}
+
+/** Maximum number of searches without the changes that an earlier one contradicts. */
+const REFUTATIONS_MAX = 3;
+
+/** Searches from a state on. Returns the best state that is found. */
+function explain(start: DifferenceNode, search: Search): DifferenceNode {
+  search.expansions = 0;
+  search.best = null;
+  descend(start, search);
+  return search.best ?? start;
+}
+
+/** Returns the changes after which the levels differ again within few sessions without an explanation. */
+function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): Candidate[] {
+  const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
+  return chosen.flatMap(({ position, candidate }) =>
+    candidate.date !== null &&
+    candidate.subject !== 'scale' &&
+    days.subarray(position + 1, position + 1 + AHEAD).some((day) => left.has(day))
+      ? [candidate]
+      : [],
+  );
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
@@ -185,7 +220,8 @@ function openSearch(input: DifferenceInput): { readonly node: DifferenceNode; re
   const decimals = input.decimals ?? findDecimals(input.outside.values);
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
   let composer: Composer | undefined;
-  const evaluated = variants.flatMap((variant) => {
+  const evaluated = variants.flatMap((variant, k) => {
+    input.report((OPENED * k) / variants.length, `computing the ${variant} return`);
     const own = attempt(() => evaluateTerms({ ...input.terms, variant, reading: [] }, { composer }));
     composer = own?.composer ?? composer;
     return own === null ? [] : [{ variant, own }];
@@ -256,17 +292,17 @@ function descend(node: DifferenceNode, search: Search): void {
     return;
   }
   search.expansions++;
-  search.report(
-    0.9 * Math.min(1, node.agreement.reach / search.outside.days.length),
-    `explaining the session ${formatDay(search.outside.days[node.agreement.reach]!)}`,
-  );
   const fits = listFits(node, search);
   if (fits.length > BRANCHES_MAX) search.isBounded = true;
   const followed = fits.slice(0, BRANCHES_MAX).flatMap((fit) => {
     const whole = complete(node, fit, search);
     return whole === null ? [] : [{ fit, whole }];
   });
-  for (const { fit, whole } of followed) {
+  for (const [k, { fit, whole }] of followed.entries()) {
+    // A change with the same levels leaves the same remainder.
+    const isSolvedBefore = search.best !== null && countUnexplained(search.best) === 0;
+    if (isSolvedBefore && followed.slice(0, k).some((one) => haveEqualLevels(one.whole.own, whole.own, search)))
+      continue;
     const rivals = fits.filter(
       (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
     );
@@ -277,6 +313,13 @@ function descend(node: DifferenceNode, search: Search): void {
   }
   if (followed.length === 0) descendWithout(node, search, false);
 }
+
+/** Returns true if the levels of two runs agree within the rounding of the outside levels. */
+const haveEqualLevels = (a: OwnLevels, b: OwnLevels, { outside }: Search): boolean =>
+  outside.days.every((day, t) => {
+    const tolerance = (2 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+    return Math.abs(levelOn(a, day) / levelOn(b, day) - 1) <= tolerance;
+  });
 
 /** Returns the runs of changes. Computes only some of those that are not known. */
 function listRuns(node: DifferenceNode, rivals: readonly Tried[], search: Search): Fit[] {
@@ -355,15 +398,20 @@ const SCALE_WIDTH = 0.02;
 /** Sessions that must agree after a change of scale. */
 const SCALE_SESSIONS = 3;
 
+/** Logarithm of a change of scale that nothing else makes on one session. */
+const SCALE_LOG = 0.4;
+
 /** Returns the state in which the outside levels have another scale from a difference on, if it is a round number. */
 function findScaleChange(node: DifferenceNode, { outside }: Search): DifferenceNode | null {
   const { reach, low, high } = node.agreement;
   const day = outside.days[reach]!;
   const { breaks, skipped } = node.unexplained;
   const later = compareLevels(node.own, outside, { breaks: [...breaks, day], skipped });
-  if (later.reach < reach + SCALE_SESSIONS || !Number.isFinite(high)) return null;
+  if (!Number.isFinite(high)) return null;
   const before = (low + high) / 2;
   const [from, to] = [later.low / before, later.high / before];
+  const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;
+  if (later.reach < reach + (isLarge ? 1 : SCALE_SESSIONS)) return null;
   const value = findRoundNumber(from, to) ?? invert(findRoundNumber(1 / to, 1 / from));
   if (value === null) return null;
   const candidate: Candidate = {
@@ -425,17 +473,42 @@ const PAIR_FAINT = 500;
 
 /** Returns true if some change has the size of the difference by chance, because it is near the rounding. */
 function isFaint(node: DifferenceNode, search: Search): boolean {
-  const { needed, tolerance } = seek(node, search);
-  return search.outside.decimals !== null && Math.abs(needed[0]!.difference) < (FAINT * tolerance) / 2;
+  const known = faint.get(node);
+  if (known !== undefined) return known;
+  const { needed, tolerance } = seek(node, search, 1);
+  const result = search.outside.decimals !== null && Math.abs(needed[0]!.difference) < (FAINT * tolerance) / 2;
+  faint.set(node, result);
+  return result;
+}
+
+const faint = new WeakMap<DifferenceNode, boolean>();
+
+/**
+ * Returns the number of sessions after a difference with which a candidate must agree before the whole run is computed:
+ * all that are its evidence if the difference is near the rounding.
+ */
+const countAhead = (node: DifferenceNode, search: Search): number =>
+  isFaint(node, search) ? countFaint(node, search) : AHEAD;
+
+/** Fewest sessions that are evidence for a change near the rounding. */
+const FAINT_LEAST = 4;
+
+/** Returns the number of sessions up to the next large step of a difference, which is of another cause. */
+function countFaint(node: DifferenceNode, search: Search): number {
+  const { needed, tolerance } = seek(node, search, FAINT_SESSIONS);
+  const step = needed.findIndex(
+    ({ difference }, k) => k > 0 && Math.abs(difference - needed[k - 1]!.difference) > (FAINT * tolerance) / 2,
+  );
+  return step < 0 ? FAINT_SESSIONS : Math.max(step - 1, FAINT_LEAST);
 }
 
 /**
  * Returns the position up to which a change must agree at least. A session is no evidence by itself if the difference is
- * near the rounding, or after a step without an explanation, because the weights may then be others.
+ * near the rounding, or after a session without an explanation, because the weights may then be others.
  */
 function findEvidence(node: DifferenceNode, search: Search): number {
   const { reach } = node.agreement;
-  const count = isFaint(node, search) ? FAINT_SESSIONS : node.unexplained.breaks.length > 0 ? EVIDENCE_SESSIONS : 0;
+  const count = isFaint(node, search) ? countFaint(node, search) : countUnexplained(node) > 0 ? EVIDENCE_SESSIONS : 0;
   return Math.min(reach + count, search.outside.days.length - 1);
 }
 
@@ -447,18 +520,11 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const session = node.own.compositions.sm.sessionAt(day);
   const site = { own: node.own, session: findRuleSession(node, day, session) };
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
-    ({ subject }) => !search.known.has(subject),
+    (one) => !search.known.has(one.subject) && !(one.date !== null && search.refuted.has(toKey(one))),
   );
   const { likely, others } = orderCandidates(node, candidates, search);
   const tryEach = (ordered: readonly Candidate[]): Tried[] =>
-    ordered.flatMap((candidate, k) => {
-      if (k % 16 === 0)
-        search.report(
-          0.9 * Math.min(1, agreement.reach / outside.days.length),
-          `explaining the session ${formatDay(day)}`,
-        );
-      return tryCandidate(node, candidate, search);
-    });
+    ordered.flatMap((candidate) => tryCandidate(node, candidate, search));
   const least = findEvidence(node, search);
   const selectFits = (all: readonly Tried[]): Tried[] =>
     removeDuplicates(
@@ -471,9 +537,9 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
     );
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
-  // A free value is searched only where no change of fixed size agrees on the following sessions as well.
+  // A free value is searched only where no change of fixed size explains the following sessions as well.
   const tried = settle(node, tryEach(likely.filter(({ free }) => free === undefined)), search);
-  const isAgreed = tried.some((one) => agreesAhead(node, one, search));
+  const isAgreed = !isWeak(selectFits(tried));
   // A bad print is as likely as another change that has a size near the rounding by chance.
   const isFree = ({ free, subject }: Candidate): boolean =>
     free !== undefined && (!isAgreed || (subject === 'price' && isFaint(node, search)));
@@ -482,7 +548,11 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   if (others.length > UNLIKELY_MAX) search.isBounded = true;
   tried.push(...settle(node, tryEach(others.slice(0, UNLIKELY_MAX)), search));
   const result = selectFits(tried);
-  return isWeak(result) ? sortFits([...listPairs(node, tried, search), ...result]) : result;
+  if (!isWeak(result)) return result;
+  const ofReviews = tried.some(({ candidates: [one] }) => one!.review !== undefined)
+    ? measureConventions(node, candidates, search)
+    : [];
+  return sortFits([...listPairs(node, [...tried, ...ofReviews], search), ...result]);
 }
 
 /** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
@@ -497,7 +567,7 @@ function orderCandidates(
   candidates: readonly Candidate[],
   search: Search,
 ): { readonly likely: Candidate[]; readonly others: Candidate[] } {
-  const estimate = createEstimate(node.own, seek(node, search));
+  const estimate = createEstimate(node.own, seek(node, search, countAhead(node, search)));
   const estimated = candidates.map((candidate) => ({ candidate, error: estimate(candidate) ?? 0 }));
   return {
     likely: estimated.filter(({ error }) => error <= ESTIMATE_ERROR).map(({ candidate }) => candidate),
@@ -509,7 +579,7 @@ function orderCandidates(
 }
 
 /** Returns the difference of a state on its first session and the following ones. */
-function seek(node: DifferenceNode, { outside }: Search): Sought {
+function seek(node: DifferenceNode, { outside }: Search, count: number = AHEAD): Sought {
   const { reach, low, high } = node.agreement;
   const { sm } = node.own.compositions;
   const value = outside.values[reach]!;
@@ -517,7 +587,7 @@ function seek(node: DifferenceNode, { outside }: Search): Sought {
   return {
     session: findRuleSession(node, outside.days[reach]!, sm.sessionAt(outside.days[reach]!)),
     tolerance: (2 * computeTolerance(outside, value)) / value,
-    needed: Array.from(outside.days.subarray(reach, reach + AHEAD), (day, k) => ({
+    needed: Array.from(outside.days.subarray(reach, reach + count), (day, k) => ({
       session: findRuleSession(node, day, sm.sessionAt(day)),
       difference: outside.values[reach + k]! / (levelOn(node.own, day) * scale) - 1,
     })),
@@ -542,8 +612,11 @@ function rank({ candidates }: Fit): number {
   return 10 * (candidates.length - 1) + (RANKS[subject] ?? (date === null ? 6 : 0)) + ofValue;
 }
 
-const toName = ({ subject, manner, identifier, date }: Candidate): string =>
-  `${subject} ${manner} ${identifier ?? ''} ${date ?? ''}`;
+/** Returns a key of a change by its name and what it does. */
+const toKey = (candidate: Candidate): string => `${toName(candidate)} ${candidate.words}`;
+
+const toName = ({ subject, manner, identifier, date, through }: Candidate): string =>
+  `${subject} ${manner} ${identifier ?? ''} ${date ?? ''} ${subject === 'constituent' ? (through ?? '') : ''}`;
 
 function removeDuplicates(fits: readonly Tried[]): Tried[] {
   const names = new Set<string>();
@@ -569,7 +642,8 @@ function tryCandidate(node: DifferenceNode, candidate: Candidate, search: Search
   if (direct === null) return [];
   // A free value fits its own session by construction: evidence are later sessions, or a number with the usual decimals.
   const least = Math.min(node.agreement.reach + EVIDENCE_SESSIONS, search.outside.days.length);
-  if (candidate.free !== undefined && direct.isConclusive !== true && direct.agreement.reach < least) return [];
+  const isConclusive = direct.isConclusive === true && countUnexplained(node) === 0;
+  if (candidate.free !== undefined && !isConclusive && direct.agreement.reach < least) return [];
   const { longer } = candidate;
   if (longer === undefined || direct.agreement.reach <= node.agreement.reach) return [direct];
   const results = [direct];
@@ -596,8 +670,9 @@ function tryBriefly(node: DifferenceNode, candidates: readonly Candidate[], sear
   const { reach } = node.agreement;
   const day = outside.days[reach]!;
   const edits = candidates.flatMap((candidate) => candidate.edits);
+  reportSession(node, search);
   if (isRefutedEarly(node, candidates, search)) return null;
-  const part = attempt(() => evaluatePart(node, edits, { outside, candidates }));
+  const part = attempt(() => evaluatePart(node, edits, candidates, search));
   if (part === null) return null;
   const effect = levelOn(part, day) / levelOn(node.own, day);
   if (effect === 1 || Number.isNaN(effect)) return null;
@@ -608,8 +683,10 @@ function tryBriefly(node: DifferenceNode, candidates: readonly Candidate[], sear
 }
 
 /** Computes the whole run of changes that agree on the session of the difference. Returns null if it is refused. */
-function complete(node: DifferenceNode, { brief, ...tried }: Tried, { outside }: Search): Tried | null {
+function complete(node: DifferenceNode, { brief, ...tried }: Tried, search: Search): Tried | null {
+  const { outside } = search;
   if (brief === undefined) return tried;
+  reportSession(node, search);
   const own = attempt(() => evaluateWhole(node.own, tried.candidates, findSession(node, outside)));
   return own === null
     ? null
@@ -621,8 +698,8 @@ const findSession = ({ own, agreement: { reach } }: DifferenceNode, { days }: Ou
   own.compositions.sm.sessionAt(days[reach]!);
 
 /** Returns true if a change agrees on the sessions after the difference that are computed first. */
-const agreesAhead = (node: DifferenceNode, { agreement }: Tried, { outside }: Search): boolean =>
-  agreement.reach > Math.min(node.agreement.reach + AHEAD, outside.days.length - 1);
+const agreesAhead = (node: DifferenceNode, { agreement }: Tried, search: Search): boolean =>
+  agreement.reach > Math.min(node.agreement.reach + countAhead(node, search), search.outside.days.length - 1);
 
 /**
  * Computes whole runs of the changes that agree ahead. If there are any, the others that last agree no longer than before.
@@ -691,8 +768,7 @@ const NEAR_ROUNDING = 2;
 function isActiveOn(node: DifferenceNode, { subject, edits, value }: Candidate, search: Search): boolean {
   const session = findSession(node, search.outside);
   if (!edits.every(({ kind }) => kind === 'document')) return true;
-  const runFrom = (from: number): OwnLevels | null =>
-    attempt(() => runInWindow(() => findWindow(node.own, from)?.run(edits, session) ?? null));
+  const runFrom = (from: number): OwnLevels | null => runFromSession(node, edits, { from, to: session });
   if (subject === 'rounding') {
     const { needed, tolerance } = seek(node, search);
     const difference = Math.abs(needed[0]!.difference);
@@ -703,22 +779,61 @@ function isActiveOn(node: DifferenceNode, { subject, edits, value }: Candidate, 
     return part === null || part.levels.some((level, t) => level !== levelOn(node.own, part.days[t]!));
   }
   if (subject !== 'cap' && subject !== 'pricing') return true;
-  const last = node.own.rule.list.findLast((one) => one.session <= session);
-  if (last === undefined || last.session < session - WINDOW_SESSIONS) return false;
-  const from = Math.min(session - WINDOW_SESSIONS, last.decision - REVIEW_SESSIONS);
+  const from = findReviewBegin(node, session);
+  if (from === null) return false;
   const part = runFrom(from);
   return part === null || comparePart(node, part, search).reach > node.agreement.reach;
+}
+
+/** Returns the levels after changes of documents from a session on. Returns null if they need a whole run. */
+const runFromSession = (
+  { own }: DifferenceNode,
+  edits: readonly Edit[],
+  { from, to }: { readonly from: number; readonly to: number },
+): OwnLevels | null => attempt(() => runInWindow(() => findWindow(own, from)?.run(edits, to) ?? null));
+
+/** Returns the session before the review that is near a session. Returns null if there is none. */
+function findReviewBegin({ own }: DifferenceNode, session: number): number | null {
+  const last = own.rule.list.findLast((one) => one.session <= session);
+  return last === undefined || last.session < session - WINDOW_SESSIONS
+    ? null
+    : Math.min(session - WINDOW_SESSIONS, last.decision - REVIEW_SESSIONS);
+}
+
+/** Measures the effects of conventions of reviews, each of which can explain a difference together with a change of the review. */
+function measureConventions(node: DifferenceNode, candidates: readonly Candidate[], search: Search): Tried[] {
+  reportSession(node, search);
+  const session = findSession(node, search.outside);
+  const from = findReviewBegin(node, session);
+  if (from === null) return [];
+  const days = listAhead(node, search);
+  const to = node.own.compositions.sm.sessionAt(days.at(-1)!);
+  return candidates.flatMap((candidate) => {
+    const { edits } = candidate;
+    if (!isOfReviews(candidate)) return [];
+    const part = runFromSession(node, edits, { from, to });
+    if (part === null) return [];
+    const effects = days.map((day) => levelOn(part, day) / levelOn(node.own, day));
+    if (effects[0] === 1 || Number.isNaN(effects[0])) return [];
+    const { terms, own, agreement } = node;
+    return [{ candidates: [candidate], terms, own, agreement, effect: effects[0]!, effects }];
+  });
 }
 
 /** Computes the levels up to a few sessions after a difference: from the sessions before it where that is possible. */
 function evaluatePart(
   node: DifferenceNode,
   edits: readonly Edit[],
-  { outside, candidates }: Pick<Search, 'outside'> & { readonly candidates: readonly Candidate[] },
+  candidates: readonly Candidate[],
+  search: Search,
 ): OwnLevels {
+  const { outside } = search;
   const { reach } = node.agreement;
   const through = Math.max(...candidates.map((one) => (one.manner === 'carried' ? (one.through ?? 0) : 0)));
-  const last = Math.max(reach, findLastAtMost(outside.days, through)) + AHEAD;
+  // A free value is found from several sessions; levels that are dated a session early need a further one.
+  const ahead = candidates.some(({ free }) => free !== undefined) ? FAINT_SESSIONS : countAhead(node, search);
+  const shifted = node.terms.reading.length > 0 ? 1 : 0;
+  const last = Math.max(reach, findLastAtMost(outside.days, through)) + ahead + shifted;
   const until = outside.days[Math.min(last, outside.days.length - 1)]!;
   const changed = changeLevels(node.own, edits);
   if (changed !== null) return changed;
@@ -754,12 +869,14 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
   const step = guess === 0 ? 0.01 : 0.1 * guess;
   for (const target of new Set(targets)) {
     const day = outside.days[target]!;
-    const run = (value: number): number => {
-      const own = attempt(() =>
+    const runLevels = (value: number): OwnLevels | null =>
+      attempt(() =>
         target === reach
-          ? evaluatePart(node, create(value), { outside, candidates: [candidate] })
+          ? evaluatePart(node, create(value), [candidate], search)
           : (changeLevels(node.own, create(value)) ?? evaluateChanged(node.own, create(value), day)),
       );
+    const run = (value: number): number => {
+      const own = runLevels(value);
       return own === null ? Number.NaN : levelOn(own, day) * scale;
     };
     const wanted = outside.values[target]!;
@@ -775,20 +892,62 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
       if (!Number.isFinite(b)) return best;
       fb = run(b) - wanted;
     }
-    const width = computeTolerance(outside, wanted) / Math.abs(slope);
-    for (const value of listShortNumbers(b, width, decimals)) {
+    const near = { value: b, width: computeTolerance(outside, wanted) / Math.abs(slope) };
+    const { value: centre, width } =
+      target === reach && outside.decimals !== null
+        ? narrow(near, { runLevels, step: Math.max(step, 4 * near.width), from: reach, scale }, search)
+        : near;
+    for (const value of listShortNumbers(centre, width, decimals)) {
       if (!accepts(value)) continue;
       const edits = create(value);
       const stated = candidate.value === null ? value : (candidate.value / guess) * value;
       const result = tryEdits(node, { ...candidate, edits, value: guess === 0 ? value : stated }, search);
       const isConclusive =
-        value === roundHalfAwayFromZero(b, decimals) && width < CONCLUSIVE_WIDTH * computeUnit(decimals);
+        value === roundHalfAwayFromZero(centre, decimals) && width < CONCLUSIVE_WIDTH * computeUnit(decimals);
       if (result !== null && (best === null || result.agreement.reach > best.agreement.reach))
         best = { ...result, isConclusive };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
     }
   }
   return best;
+}
+
+interface NearValue {
+  readonly value: number;
+  /** Half the range of values that the rounding of the levels allows. */
+  readonly width: number;
+}
+
+interface Narrowing {
+  readonly runLevels: (value: number) => OwnLevels | null;
+  readonly step: number;
+  /** Position of the first session. */
+  readonly from: number;
+  readonly scale: number;
+}
+
+/** Narrows the range of a value by the rounded levels of the following sessions, as long as they allow a common value. */
+function narrow(
+  near: NearValue,
+  { runLevels, step, from, scale }: Narrowing,
+  { outside }: Pick<Search, 'outside'>,
+): NearValue {
+  const [at, above] = [runLevels(near.value), runLevels(near.value + step)];
+  if (at === null || above === null) return near;
+  let [low, high] = [near.value - near.width, near.value + near.width];
+  for (let t = from + 1; t < outside.days.length; t++) {
+    const [level, other] = [at, above].map((own) => levelOn(own, outside.days[t]!) * scale) as [number, number];
+    const slope = (other - level) / step;
+    const missing = outside.values[t]! - level;
+    if (!(Math.abs(slope) > 0)) break;
+    const [centre, width] = [
+      near.value + missing / slope,
+      computeTolerance(outside, outside.values[t]!) / Math.abs(slope),
+    ];
+    if (centre - width > high || centre + width < low) break;
+    [low, high] = [Math.max(low, centre - width), Math.min(high, centre + width)];
+  }
+  return { value: (low + high) / 2, width: (high - low) / 2 };
 }
 
 /** Maximum number of further values with the usual decimals above a value, and below it, that its rounding allows. */
@@ -812,6 +971,9 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
 /** Largest error of the product of two effects on one review, relative to the smaller one. */
 const REVIEW_ERROR = 0.2;
 
+/** Largest error of the product of the effects of a change and of a convention on one review. */
+const CONVENTION_ERROR = 0.6;
+
 /** Returns pairs of changes of one session that explain it together. */
 function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
   const { outside } = search;
@@ -822,18 +984,22 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, days[0]!);
   const wanted = days.map((day, k) => outside.values[reach + k]! / levelOn(node.own, day) / scale);
   const local = tried.filter(
-    ({ candidates: [one], effect }) => one!.date !== null && Math.abs(effect - 1) > tolerance / 2,
+    ({ candidates: [one], effect }) =>
+      (one!.date !== null || isOfReviews(one!)) && Math.abs(effect - 1) > tolerance / 2,
   );
   const pairs: PairOfChanges[] = [];
   for (let i = 0; i < local.length; i++)
     for (let j = i + 1; j < local.length; j++) {
       const [a, b] = [local[i]!, local[j]!];
       if (isSameObject(a.candidates[0]!, b.candidates[0]!)) continue;
+      if (a.candidates[0]!.date === null && b.candidates[0]!.date === null) continue;
       const moves = Math.abs((a.effect - 1) * (b.effect - 1));
       const errors = wanted.map((one, k) => Math.abs(a.effects[k]! * b.effects[k]! - one));
       // Two changes of one review act on each other's weights.
-      const isOfReview = a.candidates[0]!.review !== undefined && b.candidates[0]!.review !== undefined;
-      const mixed = isOfReview ? REVIEW_ERROR * Math.min(Math.abs(a.effect - 1), Math.abs(b.effect - 1)) : 0;
+      const isOfReview = [a, b].every(({ candidates: [one] }) => one!.review !== undefined || isOfReviews(one!));
+      const isMixed = [a, b].some(({ candidates: [one] }) => isOfReviews(one!));
+      const error = isMixed ? CONVENTION_ERROR : REVIEW_ERROR;
+      const mixed = isOfReview ? error * Math.min(Math.abs(a.effect - 1), Math.abs(b.effect - 1)) : 0;
       if (errors[0]! <= 2 * tolerance + 2 * moves + mixed + 1e-9)
         pairs.push({ pair: [a, b], error: errors[0]!, sum: errors.reduce((sum, one) => sum + one, 0) });
     }
@@ -845,10 +1011,20 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   const isNear = outside.decimals !== null && Math.abs(wanted[0]! - 1) < PAIR_FAINT * tolerance;
   const least = Math.min(reach + (isNear ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
   return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
-    const result = tryAll(node, [a.candidates[0]!, b.candidates[0]!], search);
+    const result = tryAll(
+      node,
+      [a, b]
+        .map(({ candidates: [one] }) => one!)
+        .toSorted((one, other) => Number(one.date === null) - Number(other.date === null)),
+      search,
+    );
     return result !== null && result.agreement.reach >= least ? [result] : [];
   });
 }
+
+/** Returns true for a convention that acts at reviews. */
+const isOfReviews = ({ date, subject, free }: Candidate): boolean =>
+  date === null && free === undefined && (subject === 'cap' || subject === 'pricing');
 
 interface PairOfChanges {
   readonly pair: readonly [Tried, Tried];
@@ -865,200 +1041,3 @@ const listAhead = ({ agreement: { reach } }: DifferenceNode, { outside }: Pick<S
 /** Returns true for two changes of the same event, price or review, which exclude each other. */
 const isSameObject = (a: Candidate, b: Candidate): boolean =>
   a.subject === b.subject && a.identifier === b.identifier && a.date === b.date;
-
-/** Difference that a change must explain. */
-interface Sought {
-  /** Session of the first difference. */
-  readonly session: number;
-  /** Relative differences of the levels on this session and the following ones. */
-  readonly needed: readonly { readonly session: number; readonly difference: number }[];
-  /** Relative error of a level by rounding. */
-  readonly tolerance: number;
-}
-
-/** Largest error of an estimated effect, relative to the difference. */
-const ESTIMATE_ERROR = 0.2;
-
-/** Excess of an estimated earlier effect over rounding that excludes a change. */
-const PRIOR_FACTOR = 8;
-
-/** Largest weight that a change gives to a security. */
-const WEIGHT_MAX = 0.6;
-
-/** Error of a change that explains a difference only together with another. */
-const UNLIKELY = 10;
-
-/** Part of an estimated earlier effect that is certain. */
-const CERTAIN_SHARE = 0.5;
-
-/** Largest relative error of the estimate for another price. */
-const PRICE_ERROR = 0.04;
-
-/** Ratios of a difference to the estimate for an event: tax and the convention of reinvestment reduce it. */
-const EVENT_RATIOS = [0.55, 1.3] as const;
-
-const isLikelyRatio = (ratio: number): boolean => ratio > EVENT_RATIOS[0] && ratio < EVENT_RATIOS[1];
-
-/** Largest error of an earlier effect in units of the rounding of a level. */
-const EARLIER_TOLERANCE = 2;
-
-/** Largest ratio of a free value to the value of the event. */
-const VALUE_RATIO_MAX = 20;
-
-/** Factors on the error of an estimated weight with and without securities at a cap, which redistributes weights. */
-const CAPPED_FACTOR = 0.3;
-const UNCAPPED_FACTOR = 3;
-
-/**
- * Returns a function that estimates the effect of a change on the sessions of a difference from weights, prices and
- * events, before any run. The function returns the error of the estimate relative to the difference: at most
- * `ESTIMATE_ERROR` for a likely change, Infinity for a change that cannot act on the session, null without an estimate.
- */
-function createEstimate(own: Evaluation, sought: Sought): (candidate: Candidate) => number | null {
-  const { session, needed } = sought;
-  const sensitivity = measureSensitivity(own, session);
-  if (sensitivity === null || !(Math.abs(sensitivity) > 0) || session <= own.rule.first) return () => null;
-  const { list, sm, document } = own.rule;
-  const tolerance = sought.tolerance / Math.abs(sensitivity);
-  const wanted = needed[0]!.difference / sensitivity;
-  const actions = groupByColumn(sm.actions.all);
-  const { held, weights } = findState(own, session - 1).end;
-  const weightBefore = new Map(Array.from(held, (column, k) => [column, weights[k]!]));
-  const isPrice = own.terms.variant === 'price';
-  const isUncapped = (review: number): boolean =>
-    findCompositionInForce(list, review)?.capped.length === 0 &&
-    isRuleDocument(document) &&
-    document.pipeline.weighting.group_caps.length === 0;
-
-  const grow = (column: number, from: number, to: number): number => {
-    let growth = sm.carriedClose(to, column) / sm.carriedClose(from, column);
-    for (const { session: at, action } of actions.get(column) ?? []) {
-      if (at <= from || at > to) continue;
-      const kind = ACTION_KINDS[action.type];
-      if (kind === 'ratio') growth *= action.value;
-      else if (kind === 'cash' && !(isPrice && action.type === 'DIVIDEND'))
-        growth *= 1 + action.value / sm.carriedClose(at, column);
-    }
-    return growth;
-  };
-  const growIndex = (from: number, to: number): number => {
-    let growth = 1;
-    for (let s = from + 1; s <= to; s++) growth *= own.path!.gross[s - own.rule.first]!;
-    return growth;
-  };
-  const ruleGrowth = growIndex(session - 1, session);
-  /** Returns the weight of a security at the close before a session near the difference. */
-  const weigh = (column: number): number => weightBefore.get(column) ?? 0;
-  const compare = (effect: number): number => Math.max(0, Math.abs(effect - wanted) - tolerance) / Math.abs(wanted);
-
-  /** Estimates a change of a weight from a review on: its excess return must explain the session and the next one. */
-  function estimateWeight(column: number, review: number, change: number | null): number | null {
-    const excess = (at: number): number => grow(column, review, at) / growIndex(review, at) - 1;
-    const used = change ?? wanted / excess(session);
-    if (Number.isNaN(used)) return null;
-    if (Math.abs(used) > WEIGHT_MAX) return UNLIKELY; // together with another change it may explain the session
-    // The levels agree before the difference, so that a security that has already moved cannot be its cause.
-    for (let before = review + 1; before < session; before++)
-      if (CERTAIN_SHARE * Math.abs(used * excess(before)) > PRIOR_FACTOR * tolerance) return Infinity;
-    const errors = needed.map(
-      ({ session: at, difference }) =>
-        Math.max(0, Math.abs(used * excess(at) - difference / sensitivity!) - 2 * tolerance) /
-        Math.abs(difference / sensitivity!),
-    );
-    return Math.max(...errors) * (isUncapped(review) ? UNCAPPED_FACTOR : CAPPED_FACTOR);
-  }
-
-  /** Returns the part of the growth of a session that a row of an event adds. */
-  function contribute({ type, value }: CorporateAction, column: number, at: number): number | null {
-    const kind = ACTION_KINDS[type];
-    const before = sm.carriedClose(at - 1, column);
-    if (kind === 'cash') return isPrice && type === 'DIVIDEND' ? 0 : (weigh(column) * value) / before / ruleGrowth;
-    return kind === 'ratio' && type !== 'RIGHTS_ISSUE'
-      ? ((weigh(column) * sm.carriedClose(at, column)) / before / ruleGrowth) * (value - 1)
-      : null;
-  }
-
-  /** Estimates a small earlier effect that appears late in a rounded level. */
-  const estimateEarlier = (effect: number): number =>
-    isLikelyRatio(wanted / effect) || Math.abs(wanted - effect) <= EARLIER_TOLERANCE * tolerance
-      ? 0
-      : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
-
-  /** Estimates a changed row of an event by the growth that its rows add. */
-  function estimateEvent(
-    { free, edits }: Candidate,
-    { before, after }: { readonly before: CorporateAction | null; readonly after: CorporateAction | null },
-  ): number | null {
-    const effects = new Map<number, number>();
-    for (const [row, sign] of [
-      [before, -1],
-      [after, 1],
-    ] as const) {
-      if (row === null) continue;
-      const at = sm.sessionAt(row.exDay - 1) + 1; // the session of the ex-date, or the next one
-      if (at < 1 || at >= sm.sessions.length) continue;
-      const part = contribute(row, sm.columnOf(row.identifier), at);
-      if (part === null) return null;
-      effects.set(at, (effects.get(at) ?? 0) + sign * part);
-    }
-    for (const [at, effect] of effects)
-      if (at < session && CERTAIN_SHARE * Math.abs(effect) > PRIOR_FACTOR * tolerance) return Infinity;
-    const sessions = [...effects.keys()];
-    if (sessions.every((at) => at > session)) return Infinity;
-    const effect = effects.get(session);
-    if (effect === undefined)
-      return estimateEarlier(sessions.reduce((sum, at) => sum + (at < session ? effects.get(at)! : 0), 0));
-    if (free !== undefined && before !== null) {
-      const part = contribute(before, sm.columnOf(before.identifier), session);
-      if (part === null || part === 0) return null;
-      const ratio = 1 + wanted / part;
-      return ratio > 0 && ratio < VALUE_RATIO_MAX ? ESTIMATE_ERROR / 2 : Infinity;
-    }
-    const ratio = wanted / effect;
-    return isLikelyRatio(ratio) || edits.length > 1 ? 0 : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
-  }
-
-  return (candidate) => {
-    const { subject, manner, identifier, date, value, review, free, edits } = candidate;
-    const [edit] = edits;
-    if (identifier === null || date === null || edit === undefined) return null;
-    const column = sm.columnOf(identifier);
-    if (edit.kind === 'action' && edit.before?.status !== 'cancelled') return estimateEvent(candidate, edit);
-    if (free !== undefined) return null;
-    if (subject === 'price' && edit.kind === 'bars') {
-      const growth = grow(column, session - 1, session) / ruleGrowth;
-      const effect = weigh(column) * growth * (value! / sm.carriedClose(session, column) - 1);
-      return (compare(effect) * ESTIMATE_ERROR) / PRICE_ERROR;
-    }
-    if (review === undefined || review.session >= session) return null;
-    const inForce = findCompositionInForce(list, review.session);
-    const weight = inForce?.weights[inForce.columns.indexOf(column)] ?? 0;
-    if (subject === 'constituent') {
-      const removed = manner === 'added' || weight === 0 ? null : -weight / (1 - weight);
-      return estimateWeight(column, review.session, removed);
-    }
-    if (subject === 'shares' && edit.kind === 'bars') {
-      const panel = sm.market.fields.get(edit.field)!;
-      const row = edit.bars.at(-1)?.row;
-      if (row === undefined) return Infinity;
-      const change = value! / panel[row * sm.identifiers.length + column]! - 1;
-      if (change === 0) return Infinity;
-      return estimateWeight(
-        column,
-        review.session,
-        Number.isNaN(change) ? null : (weight * change) / (1 + weight * change),
-      );
-    }
-    return null;
-  };
-}
-
-function groupByColumn(all: readonly SessionAction[]): Map<number, SessionAction[]> {
-  const groups = new Map<number, SessionAction[]>();
-  for (const placed of all) {
-    const group = groups.get(placed.column);
-    if (group === undefined) groups.set(placed.column, [placed]);
-    else group.push(placed);
-  }
-  return groups;
-}

@@ -58,85 +58,99 @@ function createLargeMarket(): CandidateTerms['market'] {
   return { ...base, dates: Int32Array.from(dates), fields, actions };
 }
 
-test('four causes in 20 years of an index of 500 securities are found in a few seconds of processor time', () => {
-  const market = createLargeMarket();
-  const names = market.identifiers.slice(0, HELD);
-  const X = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: formatDay(market.dates[1]!),
-    base_value: 1000,
-    universe: { kind: 'list', identifiers: names },
-    rebalance: { frequency: 'quarterly', anchor: 'third_friday', effective_lag: 2 },
-    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.05 } },
-  });
-  const terms: CandidateTerms = {
-    market,
-    documents: { X },
-    indexId: 'X',
-    variant: 'total',
-    calendars: createWeekdayCalendars({ MAIN: { from: '2003-12-01', to: '2026-12-31' } }),
-    createDecider: indexDecider,
-    end: market.dates.at(-1)!,
-    reading: [],
-  };
-  const find = (type: CorporateAction['type'], from: number): CorporateAction =>
-    market.actions.find(
-      (one) => one.type === type && one.exDay > market.dates[from]! && names.includes(one.identifier),
-    )!;
-  const [dividend, split] = [find('DIVIDEND', 500), find('SPLIT', 2900)];
-  const late = { ...split, exDay: market.dates[market.dates.indexOf(split.exDay) + 1]! };
-  const close = market.fields.get('CLOSE')!.slice();
-  const at = (row: number, column: number): number => close[row * SECURITIES + column]!;
-  const isPrint = (row: number, column: number): boolean => {
-    const [before, print, after] = [at(row - 1, column), at(row, column), at(row + 1, column)];
-    return print / before > 1.1 && print / after > 1.1 && Math.max(before / after, after / before) < 1.03;
-  };
-  let [row, column] = [1600, 0];
-  while (!isPrint(row, column)) [row, column] = column + 1 < HELD ? [row, column + 1] : [row + 1, 0];
-  close[row * SECURITIES + column] = Math.round(50 * (at(row - 1, column) + at(row + 1, column))) / 100;
-  const { list, sm } = evaluateTerms(terms).compositions;
-  const [review, following] = [list[Math.floor(0.8 * list.length)]!, list[Math.floor(0.8 * list.length) + 1]!];
-  const without = names.filter((name) => name !== 'S0007');
-  const outside = evaluateTerms({
-    ...terms,
-    documents: {
-      X: IndexDocument.parse({
-        ...X,
-        amendments: [
-          { effective_from: formatDay(review.date), changes: { universe: { identifiers: without } } },
-          { effective_from: formatDay(following.date), changes: { universe: { identifiers: names } } },
-        ],
-      }),
-    },
-    market: {
-      ...market,
-      fields: new Map([...market.fields, ['CLOSE', close]]),
-      actions: market.actions.flatMap((one) => (one === dividend ? [] : one === split ? [late] : [one])),
-    },
-  });
-  const before = process.cpuUsage();
-  const { causes, complete } = explainDifference({
-    terms,
-    outside: { days: outside.days, values: outside.levels.map((level) => roundHalfAwayFromZero(level, 4)) },
-    decimals: 4,
-    variant: 'total',
-    currency: null,
-    ownVariant: 'total',
-    causesMax: 12,
-    known: [],
-    report: () => {},
-  });
-  const { user, system } = process.cpuUsage(before);
-  const day = (session: number): string => formatDay(sm.sessions[session]!);
-  expect(causes.map(({ subject, manner, identifier, date }) => [subject, manner, identifier, date])).toEqual([
-    ['dividend', 'ignored', dividend.identifier, formatDay(dividend.exDay)],
-    ['price', 'value', names[column], formatDay(market.dates[row]!)],
-    ['split', 'late', split.identifier, formatDay(split.exDay)],
-    ['constituent', 'ignored', 'S0007', day(review.session)],
-  ]);
-  expect(complete).toBe(true);
-  // Alone on a machine it takes about 8 seconds.
-  expect((user + system) / 1e6).toBeLessThan(30);
-}, 120_000);
+test.each([
+  ['4 decimals', 4],
+  ['2 decimals', 2],
+])(
+  'four causes in 20 years of an index of 500 securities with %s are found in a few seconds of processor time',
+  (_, decimals) => {
+    const market = createLargeMarket();
+    const names = market.identifiers.slice(0, HELD);
+    const X = IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: formatDay(market.dates[1]!),
+      base_value: 1000,
+      universe: { kind: 'list', identifiers: names },
+      rebalance: { frequency: 'quarterly', anchor: 'third_friday', effective_lag: 2 },
+      pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.05 } },
+    });
+    const terms: CandidateTerms = {
+      market,
+      documents: { X },
+      indexId: 'X',
+      variant: 'total',
+      calendars: createWeekdayCalendars({ MAIN: { from: '2003-12-01', to: '2026-12-31' } }),
+      createDecider: indexDecider,
+      end: market.dates.at(-1)!,
+      reading: [],
+    };
+    const shares = market.fields.get('SHARES_OUTSTANDING')!;
+    const measureValue = (name: string): number => {
+      const cell = 500 * SECURITIES + market.identifiers.indexOf(name);
+      return market.fields.get('CLOSE')![cell]! * shares[cell]!;
+    };
+    // Small causes of the largest securities are visible in a level with 2 decimals.
+    const [largest, second] = names.toSorted((a, b) => measureValue(b) - measureValue(a)) as [string, string];
+    const find = (type: CorporateAction['type'], from: number, some: readonly string[]): CorporateAction =>
+      market.actions.find(
+        (one) => one.type === type && one.exDay > market.dates[from]! && some.includes(one.identifier),
+      )!;
+    const [dividend, split] = [find('DIVIDEND', 500, [largest]), find('SPLIT', 2900, names)];
+    const late = { ...split, exDay: market.dates[market.dates.indexOf(split.exDay) + 1]! };
+    const close = market.fields.get('CLOSE')!.slice();
+    const at = (row: number, column: number): number => close[row * SECURITIES + column]!;
+    const isPrint = (row: number, column: number): boolean => {
+      const [before, print, after] = [at(row - 1, column), at(row, column), at(row + 1, column)];
+      return print / before > 1.1 && print / after > 1.1 && Math.max(before / after, after / before) < 1.03;
+    };
+    let [row, column] = [1600, 0];
+    while (!isPrint(row, column)) [row, column] = column + 1 < HELD ? [row, column + 1] : [row + 1, 0];
+    close[row * SECURITIES + column] = Math.round(50 * (at(row - 1, column) + at(row + 1, column))) / 100;
+    const { list, sm } = evaluateTerms(terms).compositions;
+    const [review, following] = [list[Math.floor(0.8 * list.length)]!, list[Math.floor(0.8 * list.length) + 1]!];
+    const without = names.filter((name) => name !== second);
+    const outside = evaluateTerms({
+      ...terms,
+      documents: {
+        X: IndexDocument.parse({
+          ...X,
+          amendments: [
+            { effective_from: formatDay(review.date), changes: { universe: { identifiers: without } } },
+            { effective_from: formatDay(following.date), changes: { universe: { identifiers: names } } },
+          ],
+        }),
+      },
+      market: {
+        ...market,
+        fields: new Map([...market.fields, ['CLOSE', close]]),
+        actions: market.actions.flatMap((one) => (one === dividend ? [] : one === split ? [late] : [one])),
+      },
+    });
+    const before = process.cpuUsage();
+    const { causes, complete } = explainDifference({
+      terms,
+      outside: { days: outside.days, values: outside.levels.map((level) => roundHalfAwayFromZero(level, decimals)) },
+      decimals,
+      variant: 'total',
+      currency: null,
+      ownVariant: 'total',
+      causesMax: 12,
+      known: [],
+      report: () => {},
+    });
+    const { user, system } = process.cpuUsage(before);
+    const day = (session: number): string => formatDay(sm.sessions[session]!);
+    expect(causes.map(({ subject, manner, identifier, date }) => [subject, manner, identifier, date])).toEqual([
+      ['dividend', 'ignored', dividend.identifier, formatDay(dividend.exDay)],
+      ['price', 'value', names[column], formatDay(market.dates[row]!)],
+      ['split', 'late', split.identifier, formatDay(split.exDay)],
+      ['constituent', 'ignored', second, day(review.session)],
+    ]);
+    expect(complete).toBe(true);
+    // Alone on a machine it takes about 8 seconds.
+    expect((user + system) / 1e6).toBeLessThan(30);
+  },
+  120_000,
+);

@@ -35,19 +35,19 @@ export interface PlantedCase {
   readonly plants: readonly Plant[];
 }
 
-interface Draw {
+export interface Draw {
   readonly next: () => number;
   readonly int: (from: number, to: number) => number;
   readonly pick: <T>(list: readonly T[]) => T;
 }
 
-function createDraw(seed: number): Draw {
+export function createDraw(seed: number): Draw {
   const next = seeded(seed);
   const int = (from: number, to: number): number => from + Math.floor(next() * (to - from + 1));
   return { next, int, pick: (list) => list[int(0, list.length - 1)]! };
 }
 
-const gauss = ({ next }: Draw): number => next() + next() + next() + next() + next() + next() - 3;
+export const gauss = ({ next }: Draw): number => next() + next() + next() + next() + next() + next() - 3;
 
 /** Returns a market of two currencies with every kind of action, missing bars and one bad print. */
 function createMarket(draw: Draw, sessions: number): { readonly market: MarketData; readonly dates: string[] } {
@@ -206,9 +206,9 @@ function createDocuments(draw: Draw, isDated: boolean): Record<string, IndexDocu
   return { X, Y };
 }
 
-type Planting = { readonly terms: CandidateTerms; readonly plant: Plant } | null;
+export type Planting = { readonly terms: CandidateTerms; readonly plant: Plant } | null;
 
-const withActions = (
+export const withActions = (
   terms: CandidateTerms,
   change: (actions: readonly CorporateAction[]) => CorporateAction[],
 ): CandidateTerms => ({
@@ -221,7 +221,7 @@ const withActions = (
   },
 });
 
-const withBars = (
+export const withBars = (
   terms: CandidateTerms,
   field: string,
   change: (panel: Float64Array, width: number) => void,
@@ -231,7 +231,7 @@ const withBars = (
   return { ...terms, market: { ...terms.market, fields: new Map([...terms.market.fields, [field, panel]]) } };
 };
 
-const withDocument = (
+export const withDocument = (
   terms: CandidateTerms,
   id: string,
   change: (document: IndexDocument) => unknown,
@@ -240,7 +240,7 @@ const withDocument = (
   documents: { ...terms.documents, [id]: IndexDocument.parse(change(terms.documents[id]!)) },
 });
 
-const SUBJECTS: Partial<Record<ActionType, string>> = {
+export const SUBJECTS: Partial<Record<ActionType, string>> = {
   DIVIDEND: 'dividend',
   SPECIAL_DIVIDEND: 'special_dividend',
   SPLIT: 'split',
@@ -453,7 +453,7 @@ function plantShares(terms: CandidateTerms, draw: Draw): Planting {
   };
 }
 
-const withTreatment = (terms: CandidateTerms, changes: object): CandidateTerms =>
+export const withTreatment = (terms: CandidateTerms, changes: object): CandidateTerms =>
   withDocument(terms, 'X', (own) => ({
     ...own,
     pipeline: { ...own.pipeline!, treatment: { ...own.pipeline!.treatment, ...changes } },
@@ -612,7 +612,7 @@ function plantConvention(terms: CandidateTerms, draw: Draw): Planting {
 /** Size of a difference in units of the rounding that a plant must have on some session. */
 const VISIBLE = 6;
 
-const round = (values: Float64Array, decimals: number | null): Float64Array =>
+export const round = (values: Float64Array, decimals: number | null): Float64Array =>
   decimals === null ? values : values.map((value) => roundHalfAwayFromZero(value, decimals));
 
 /**
@@ -663,7 +663,7 @@ export function createPlantedCase(seed: number, isDated = false): PlantedCase | 
 }
 
 /** Returns true for two plants that would change the same thing. */
-const isNear = (a: Plant, b: Plant): boolean =>
+export const isNear = (a: Plant, b: Plant): boolean =>
   (a.subject === b.subject && a.identifier === b.identifier && a.identifier !== null) ||
   (a.date === null && b.date === null) ||
   (a.subject === 'rebalance' && b.subject === 'rebalance') ||
@@ -684,7 +684,10 @@ function plantAny(terms: CandidateTerms, draw: Draw): Planting {
   return plantConvention(terms, draw);
 }
 
-export function explainCase({ terms, outside, decimals }: PlantedCase): Difference {
+export function explainCase(
+  { terms, outside, decimals }: PlantedCase,
+  report: (fraction: number, message: string) => void = () => {},
+): Difference {
   const { variant, reading: _, ...rest } = terms;
   return explainDifference({
     terms: rest,
@@ -695,7 +698,7 @@ export function explainCase({ terms, outside, decimals }: PlantedCase): Differen
     ownVariant: variant,
     causesMax: 12,
     known: [],
-    report: () => {},
+    report,
   });
 }
 
@@ -758,7 +761,7 @@ export function applyChanges(terms: CandidateTerms, causes: readonly Cause[]): C
         .map((operation) => ({ ...operation, path: operation.path.slice(prefix.length) }));
       if (operations.length > 0) after = withDocument(after, id, (own) => patch(own, operations));
     }
-    for (const { table, identifier, date, field, value, added } of change.data) {
+    for (const { table, identifier, date, type, field, value, added } of change.data) {
       const day = parseValidDay(date);
       if (table === 'market') {
         after = withBars(after, field, (panel, width) => {
@@ -767,7 +770,9 @@ export function applyChanges(terms: CandidateTerms, causes: readonly Cause[]): C
         });
         continue;
       }
-      const own = after.market.actions.find((action) => action.identifier === identifier && action.exDay === day);
+      const own = after.market.actions.find(
+        (action) => action.identifier === identifier && action.exDay === day && action.type === type,
+      );
       const template = after.market.actions[0]!;
       const row = value as Readonly<Record<string, unknown>>;
       after = withActions(after, (actions) =>

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import type {
   ActionsView,
   DifferenceCause,
+  DifferencesRequest,
   DifferencesView,
   RebalancePackRequest,
   RenderJobStatus,
@@ -9,7 +10,9 @@ import type {
 } from '#clients/typescript/divisor.js';
 import type { Route } from '#contract/route.js';
 import { formatTable } from '../terminal.js';
+import { formatDay } from '#domain/base/time.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
+import type { Mapping } from '#domain/definition/mapping.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile, readTextFile } from './command-line.js';
@@ -524,24 +527,60 @@ const parseDividends = (text: string | undefined) =>
 /** Names of the column of levels in a file; otherwise it is the second column. */
 const LEVEL_COLUMNS = ['value', 'level', 'close'];
 
-/** Reads levels from a CSV file with a header. @throws UsageError for a cell that is not a number */
-async function readLevelsFile(file: string): Promise<{ readonly date: string; readonly value: number }[]> {
+/**
+ * Reads levels from a CSV file with a header.
+ * @param mapping columns, date format and separators of numbers; as for the import of a market
+ * @throws UsageError for a cell that is not a date or a number
+ */
+async function readLevelsFile(
+  file: string,
+  mapping: Mapping,
+): Promise<{ readonly date: string; readonly value: number }[]> {
   const { splitLines } = await import('#domain/personal/read-account.js');
   const { parseCsvRows } = await import('#market/formats/csv-rows.js');
-  const { header, rows } = await parseCsvRows(splitLines(createReadStream(file)));
+  const { createDayReader, createNumberReader } = await import('#market/mapping/written-values.js');
+  const { columns, skip_rows: skipped, date_format: format } = mapping;
+  const { header, rows } = await parseCsvRows(skipLines(splitLines(createReadStream(file)), skipped));
   const names = header.map((name) => name.toLowerCase());
-  const dateAt = Math.max(0, names.indexOf('date'));
-  const named = names.findIndex((name) => LEVEL_COLUMNS.includes(name));
-  const valueAt = named < 0 ? (dateAt === 0 ? 1 : 0) : named;
+  const find = (column: string | undefined, usual: readonly string[], position: number): number => {
+    if (column === undefined)
+      return Math.max(
+        names.findIndex((name) => usual.includes(name)),
+        position,
+      );
+    const at = header.indexOf(column);
+    if (at < 0) throw new UsageError(`${file} has no column ${column}; its columns are ${header.join(', ')}`);
+    return at;
+  };
+  const dateAt = find(columns['date'], ['date'], 0);
+  const valueAt = find(columns['value'] ?? columns['CLOSE'], LEVEL_COLUMNS, dateAt === 0 ? 1 : 0);
+  const [readDay, readNumber] = [createDayReader(format), createNumberReader(mapping, 'CLOSE')];
   const levels: { date: string; value: number }[] = [];
   for await (const { cells, number } of rows) {
-    const value = Number(cells[valueAt]);
-    if (cells[valueAt] === '' || cells[valueAt] === undefined) continue;
-    if (Number.isNaN(value))
-      throw new UsageError(`line ${number} of ${file} has the level ${cells[valueAt]}, which is not a number`);
-    levels.push({ date: cells[dateAt] ?? '', value });
+    const [date = '', cell = ''] = [cells[dateAt], cells[valueAt]];
+    if (cell === '') continue;
+    const [day, value] = [readDay(date), readNumber(cell)];
+    const line = `line ${number + skipped} of ${file}`;
+    if (day == null) throw new UsageError(`${line} has the date ${date}, which is not ${format ?? 'YYYY-MM-DD'}`);
+    if (value === undefined) throw new UsageError(`${line} has the level ${cell}, which is not a number`);
+    levels.push({ date: formatDay(day), value });
   }
   return levels;
+}
+
+async function* skipLines(lines: AsyncGenerator<Buffer>, count: number): AsyncGenerator<Buffer> {
+  let skipped = 0;
+  for await (const line of lines) if (skipped++ >= count) yield line;
+}
+
+/** Reads the mapping of a file of levels: the output of `inspect --out`, or a mapping only. */
+async function readLevelsMapping(file: string | undefined): Promise<Mapping> {
+  const { Mapping: schema } = await import('#domain/definition/mapping.js');
+  if (file === undefined) return schema.parse({});
+  const read = await readJsonFile<Partial<Record<'mapping', unknown>>>(file);
+  const { data, error } = schema.safeParse(read.mapping ?? read);
+  if (data === undefined) throw new UsageError(`${file} is not a mapping: ${error.issues[0]?.message}`);
+  return data;
 }
 
 const listCauseCells = ({ date, subject, manner, identifier, value, sessions, effect_bps, ties }: DifferenceCause) => [
@@ -570,20 +609,41 @@ const explainDifference: JobCommand<DifferencesView> = {
       choices: ['price', 'total', 'net'],
       help: 'Return variant of the levels. Default: the variant with which the most sessions agree.',
     },
+    currency: { type: 'string', value: 'CODE', help: 'Currency of the levels. Default: found from the levels.' },
     decimals: { type: 'string', value: 'N', help: 'Decimals of the levels. Default: found from the levels.' },
+    mapping: {
+      type: 'string',
+      value: 'FILE',
+      help: 'JSON file with the columns (date and value), date_format, decimal, thousands and skip_rows of FILE, as for import.',
+    },
+    known: { type: 'string', value: 'LIST', help: 'Subjects that are known to agree, separated by commas.' },
+    compositions: {
+      type: 'string',
+      value: 'FILE',
+      help: 'JSON file with the weights or index shares of the outside level on some dates. The difference is then divided into parts.',
+    },
+    'causes-max': { type: 'number', value: 'N', help: 'Maximum number of causes. Default: 12.' },
     ...JOB_FLAGS,
   },
   examples: [
     'divisor explain-difference CORE-100 published.csv',
     'divisor explain-difference CORE-100 published.csv --json',
+    'divisor explain-difference CORE-100 vendor.csv --mapping mapping.json --decimals 2 --known rebalance,shares',
   ],
   async submit(client, [index_id = '', file = ''], flags) {
+    const compositions = flags.text('compositions');
     const body = {
-      levels: await readLevelsFile(file),
+      levels: await readLevelsFile(file, await readLevelsMapping(flags.text('mapping'))),
       variant: flags.text<'price' | 'total' | 'net'>('variant') ?? null,
+      currency: flags.text('currency') ?? null,
       decimals: flags.number('decimals') ?? null,
       start: flags.text('start') ?? null,
       end: flags.text('end') ?? null,
+      causes_max: flags.number('causes-max'),
+      known: flags.text('known')?.split(',') as DifferencesRequest['known'], // the service checks the subjects
+      ...(compositions === undefined
+        ? {}
+        : { compositions: await readJsonFile<NonNullable<DifferencesRequest['compositions']>>(compositions) }),
     };
     const query = { ...readJobQuery(flags), run_id: flags.text('run-id') };
     return { job: await client.call('explainDifference', { params: { index_id }, query, body }) };

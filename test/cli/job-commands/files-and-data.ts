@@ -234,6 +234,27 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     });
   });
 
+  test('levels of a file in the format of a vendor are compared with a run, and a wrong column is refused', async () => {
+    const rows = toLines((await ask(['levels', 'EVEN'])).out).filter(({ date }) => typeof date === 'string');
+    const [file, mapping] = [toPath('vendor.csv'), toPath('vendor.json')];
+    const lines = rows.map(
+      ({ date, level }) => `${String(date).split('-').toReversed().join('.')};${String(level).replace('.', ',')}`,
+    );
+    await writeFile(file, `A vendor\nDatum;Schluss\n${lines.join('\n')}\n`);
+    const columns = { date: 'Datum', value: 'Schluss' };
+    const terms = { columns, date_format: 'DD.MM.YYYY', decimal: ',', skip_rows: 1 };
+    await writeFile(mapping, JSON.stringify(terms));
+    const words = ['explain-difference', 'EVEN', file, '--mapping', mapping];
+    const { status, out } = await ask(words);
+    expect(toLines(out).at(-1)).toMatchObject({
+      event: 'result',
+      result: { causes: [], sessions: { common: rows.length, equal: rows.length }, reproduced: true },
+    });
+    expect(status).toBe(0);
+    await writeFile(mapping, JSON.stringify({ ...terms, columns: { date: 'Tag', value: 'Schluss' } }));
+    expect(await ask(words)).toMatchObject({ status: 64, err: expect.stringContaining('no column Tag') });
+  });
+
   test('one command imports a wide table, and reports its choices with reasons', async () => {
     await mkdir(toPath('wide'));
     await writeFile(toPath('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');

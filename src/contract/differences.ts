@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, defineObject, Id, IsoDate } from '#domain/base/schema.js';
-import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { ACTION_TYPES, RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/export-table.js';
+import { DIFFERENCE_TABLE_NAMES } from '#domain/outputs/exports.js';
 import { SHAPES } from '#domain/studies/difference-result.js';
 import { LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
@@ -110,6 +112,10 @@ const DataChange = defineObject(() => ({
   date: z.string(),
   field: z.string(),
   value: z.unknown().meta({ description: 'New value; null removes the bar or the action.' }),
+  type: z
+    .enum(ACTION_TYPES)
+    .optional()
+    .meta({ description: 'Type of the action; a security can have several on one ex-date.' }),
   added: z.literal(true).optional().meta({ description: 'The value is a whole row that is added.' }),
 })).meta({ id: 'DataChange' });
 
@@ -224,5 +230,29 @@ export const differenceRoutes = defineRoutes({
       'STORE_MISMATCH',
       'JOB_RUNNING',
     ],
+  },
+  getDifference: {
+    method: 'GET',
+    path: '/analytics/{index_id}/differences',
+    scope: 'read',
+    withoutMarket: true,
+    tag: 'analytics',
+    summary: 'Returns the last explanation of a level from outside, or one of its tables as a file.',
+    description:
+      'In formats other than JSON, the response is the table of causes, of sessions without an explanation, or of the differences that remain after each cause.',
+    params: defineObject(() => ({ index_id: Id })),
+    query: defineObject(() => ({
+      table: z
+        .enum(DIFFERENCE_TABLE_NAMES)
+        .default('causes')
+        .meta({ description: 'Table of a response in a format other than JSON.' }),
+    })),
+    success: {
+      status: 200,
+      description: 'The explanation.',
+      schema: DifferencesView,
+      media: FORMAT_NAMES.slice(1).map((format) => EXPORT_FORMATS[format].media),
+    },
+    errors: ['INDEX_NOT_FOUND', 'JOB_NOT_FOUND'],
   },
 });

@@ -86,6 +86,7 @@ function addRuns<T>(
       overview: formatOverview(columns, first.overview),
       risk: risks.get(first.indexId) ?? NO_RISK,
       terms: first.terms,
+      difference: first.difference,
       ...(market === undefined ? {} : { market }),
       stale: first.stale,
     });

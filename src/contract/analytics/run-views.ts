@@ -10,8 +10,7 @@ import { WithholdingTaxSpec } from '#domain/definition/index-document.js';
 import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { BenchmarkName, type RunViewTerms } from '#domain/definition/runs.js';
 import {
-  ACTION_KINDS,
-  type ActionType,
+  ACTION_TYPES,
   ELECTION_DEFAULTS,
   MEASURED_VARIANTS,
   RETURN_VARIANTS,
@@ -48,7 +47,6 @@ import {
   UnfilledOrderPayload,
 } from './record.js';
 
-const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 const CHOICE_NAMES = Object.keys(ACTION_CHOICES) as [ActionChoice, ...ActionChoice[]]; // Object.keys returns plain strings.
 const choiceMeanings = Object.entries(ACTION_CHOICES)
   .map(([choice, meaning]) => `\`${choice}\`: ${meaning}`)

@@ -1,13 +1,11 @@
 import { z } from 'zod';
 import { defineObject, IsoDate } from '../base/schema.js';
 import { type Day, formatDay } from '../base/time.js';
-import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/market-data.js';
+import { ACTION_KINDS, ACTION_TYPES, type CorporateAction } from '../market/market-data.js';
 
 /** States of an action. `new`: no decision yet. `amended`: the terms changed after the decision. */
 export const DESK_STATES = ['new', 'confirmed', 'rejected', 'amended'] as const;
 export type DeskState = (typeof DESK_STATES)[number];
-
-const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 
 /** Terms of an action on which a person decides. */
 export const ActionTerms = defineObject(() => ({

@@ -122,6 +122,7 @@ export const ACTION_KINDS = {
   TICKER_CHANGE: 'structural',
 } as const;
 export type ActionType = keyof typeof ACTION_KINDS;
+export const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 export type ActionStatus = 'announced' | 'paid' | 'cancelled';
 
 export interface CorporateAction {

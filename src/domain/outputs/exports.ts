@@ -1,5 +1,6 @@
 import { DEFAULT_RISK_WINDOW } from '../analytics/rolling.js';
 import type { AccountOutcome, SolvedResult } from '../personal/account-result.js';
+import type { Difference } from '../studies/difference-result.js';
 import {
   countColumn,
   createDateColumn,
@@ -94,6 +95,55 @@ function createAccountRow(outcome: AccountOutcome, position: number): Row {
     conflicts: conflicts.join('; '),
   };
 }
+
+/** Tables of the explanation of a level from outside. */
+export const DIFFERENCE_TABLES = {
+  causes: {
+    date: createDateColumn('Ex-date, session or effective date; null for a convention from the start.'),
+    through: createDateColumn('Last session of a state that lasts.'),
+    subject: createTextColumn('Event, price, rule or convention that differs.'),
+    manner: createTextColumn('Action of the outside level, compared with the run.'),
+    identifier: createTextColumn('Security, exchange rate or country; null for the whole index.'),
+    value: createNumberColumn('Price, amount, rate or ratio of the outside level.'),
+    sentence: createTextColumn('Action of the outside level, in words.'),
+    sessions: countColumn('Sessions that agree only with this cause.'),
+    effect_bps: createNumberColumn('Effect of the cause alone on the last common level.', 'basis points'),
+    ties: createTextColumn('Other causes that explain the same sessions equally well, one sentence each.'),
+    change: createTextColumn('Change with which a run reproduces the outside level, as JSON.'),
+  },
+  unexplained: {
+    date: createDateColumn('Session.'),
+    difference_bps: createNumberColumn('Outside level over own level, less 1.', 'basis points'),
+  },
+  remaining: {
+    date: createDateColumn('Common session; of many sessions, equally spaced ones.'),
+    removed: countColumn('Number of causes that are removed, in the order of the table of causes.'),
+    difference_bps: createNumberColumn('Difference that remains.', 'basis points'),
+  },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, ExportColumn>>>>;
+
+export type DifferenceTable = keyof typeof DIFFERENCE_TABLES;
+export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [DifferenceTable, ...DifferenceTable[]]; // Object.keys returns plain strings.
+
+/** Returns the rows of a table of an explanation. */
+export const createDifferenceRows = (
+  table: DifferenceTable,
+  difference: Pick<Difference, 'causes' | 'sessions' | 'remaining'>,
+): readonly Row[] => DIFFERENCE_ROWS[table](difference);
+
+const DIFFERENCE_ROWS: Readonly<
+  Record<DifferenceTable, (difference: Pick<Difference, 'causes' | 'sessions' | 'remaining'>) => readonly Row[]>
+> = {
+  causes: ({ causes }) =>
+    causes.map(({ ties, change, ...cause }) => ({
+      ...cause,
+      ties: ties.length === 0 ? null : ties.map(({ sentence }) => sentence).join(' '),
+      change: JSON.stringify(change),
+    })),
+  unexplained: ({ sessions }) => sessions.unexplained.map((session) => ({ ...session })),
+  remaining: ({ remaining: { dates, bps } }) =>
+    bps.flatMap((values, removed) => dates.map((date, t) => ({ date, removed, difference_bps: values[t]! }))),
+};
 
 /** Reference columns with external identifiers of securities, by their column in a file. */
 export const ID_COLUMNS = {

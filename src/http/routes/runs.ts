@@ -199,6 +199,16 @@ export function createDifferenceHandlers(differences: OutsideDifferences): OwnHa
       await differences.assertRun(run);
       return toJobReply(await differences.explain(run, body(), origin));
     },
+    async getDifference({ params: { index_id: id }, query: { table }, media }) {
+      const format = parseExportFormat(media);
+      if (format === 'json') return { json: await differences.last(id) };
+      const name = `${id}_${table}.${EXPORT_FORMATS[format].extension}`;
+      return {
+        bytes: await differences.table(id, { table, format }),
+        type: getContentType(format),
+        headers: { 'Content-Disposition': `attachment; filename="${name}"` },
+      };
+    },
   };
 }
 

@@ -14,6 +14,7 @@ import type { AccountBacktestRequest } from '#domain/personal/account.js';
 import type { BatchSummary } from '#domain/personal/batch-summary.js';
 import type { BatchCommon, PartLines } from '#domain/personal/batch.js';
 import type { Patch, RankingName, SweepBase, SweepFolds, Variation } from '#domain/studies/sweep.js';
+import type { ShownDifference } from '#domain/studies/difference-result.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { IndexQuestion, ModelFiles } from './indices.js';
@@ -330,6 +331,8 @@ export interface RenderedRun {
   readonly columns: string;
   readonly terms: RunTerms;
   readonly stale: StaleState | null;
+  /** Explanation of a level from outside; null if there is none or no block shows it. */
+  readonly difference: ShownDifference | null;
   /** Market of the run, for risk estimates. It is null if the market cannot be read or no block needs it. */
   readonly market: MarketHandle | null;
 }

@@ -19,6 +19,7 @@ import {
   createTerms,
   isBuiltIn,
   listBoundIndices,
+  needsDifference,
   needsMarket,
   readTemplate,
   RenderDocument,
@@ -26,15 +27,17 @@ import {
   requestsIndices,
   validateTemplate,
 } from '#domain/outputs/report-templates.js';
-import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import { type Attempt, createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { PortableTaskName, RenderedRunOrder } from '#jobs/tasks/catalogue.js';
 import type { RenderOutput } from '#jobs/tasks/runs.js';
 import type { Markets } from '#market/serve/served-markets.js';
+import { computeRunId } from '#store/document-identity.js';
 import { loadVersion } from '#store/history/history.js';
 import { type ArtifactStore, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { findIndex } from '../indices/documents.js';
+import { findLastDifference } from '../runs/differences.js';
 import type { RunStates } from '../runs/states.js';
 import { addUnreadable, assertIdOfPath, assertPrecondition, type Precondition } from '../shared/documents.js';
 import {
@@ -47,6 +50,7 @@ import {
 } from '../shared/run-documents.js';
 
 export interface RenderJobDependencies {
+  readonly jobs: Pick<JobSystem, 'find'>;
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'damaged'>;
   readonly markets: Pick<Markets, 'settled'>;
@@ -66,6 +70,7 @@ const READS_MAX = 3;
 
 /** Creates the kind of job that renders reports. An attempt uses the runs that are the latest when it starts. */
 export function createRenderJob({
+  jobs,
   documents,
   artifacts,
   markets,
@@ -118,7 +123,9 @@ export function createRenderJob({
       overview: overview ? { stored: toHashedReference(overview) } : { plan: toHashedReference(plan!) },
       columns: getColumns(run),
     };
-    return { indexId: run.run_id, terms: createTerms(run, await readDefinition(run)), ...files, ...state };
+    const last = needsDifference(template, run.run_id) ? await findLastDifference(jobs, run.run_id) : undefined;
+    const difference = last === undefined ? null : { ...last, isOfRun: last.run_id === computeRunId(run) };
+    return { indexId: run.run_id, terms: createTerms(run, await readDefinition(run)), ...files, ...state, difference };
   }
 
   /**

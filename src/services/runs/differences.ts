@@ -9,16 +9,20 @@ import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { ExportFormat } from '#domain/outputs/export-table.js';
+import { createDifferenceRows, DIFFERENCE_TABLES, type DifferenceTable } from '#domain/outputs/exports.js';
 import type { DifferencesPayload, ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
 import type { Difference } from '#domain/studies/difference-result.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
-import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import { type Attempt, createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { createRowTableFile } from '#views/exports/files.js';
+import { limitJobs } from '../keys/access.js';
 import { assertNotDeleted } from '../shared/jobs.js';
 import { createContent, createModelReferences, resolveMatrixPaths } from '../shared/model-documents.js';
 import {
@@ -500,6 +504,24 @@ export interface OutsideDifferences {
    * @throws Refusal VALIDATION_FAILED if too few levels are on dates of the run; NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING
    */
   explain(name: RequestedRun, question: DifferenceQuestion, origin: JobOrigin | null): Promise<JobStatus>;
+  /** Returns the last explanation of an index. @throws Refusal JOB_NOT_FOUND */
+  last(subject: string): Promise<DifferencesView>;
+  /** Returns a table of the last explanation as a file. @throws Refusal JOB_NOT_FOUND */
+  table(subject: string, file: DifferenceFile): Promise<Uint8Array<ArrayBuffer>>;
+}
+
+interface DifferenceFile {
+  readonly table: DifferenceTable;
+  readonly format: Exclude<ExportFormat, 'json'>;
+}
+
+/** Returns the last explanation of an index that succeeded; undefined if there is none. */
+export async function findLastDifference(
+  jobs: Pick<JobSystem, 'find'>,
+  subject: string,
+): Promise<DifferencesView | undefined> {
+  const job = await jobs.find(`differences:${subject}`);
+  return (job?.status.result ?? undefined) as DifferencesView | undefined; // the kind of the job determines its result
 }
 
 export function createOutsideDifferences({
@@ -510,7 +532,19 @@ export function createOutsideDifferences({
   kind,
   engineVersion,
   estimatedBytes,
-}: Omit<RunDifferencesDependencies, 'kind'> & { readonly kind: JobKind<DifferencesPayload> }): OutsideDifferences {
+}: Omit<RunDifferencesDependencies, 'kind' | 'jobs'> & {
+  readonly kind: JobKind<DifferencesPayload>;
+  readonly jobs: JobSystem;
+}): OutsideDifferences {
+  async function requireLast(subject: string): Promise<DifferencesView> {
+    await assertHasRuns(documents, subject);
+    const last = await findLastDifference(limitJobs(jobs), subject);
+    if (last !== undefined) return last;
+    const id = `differences:${subject}`;
+    throw new Refusal('JOB_NOT_FOUND', `No explanation of a level from outside is stored for ${subject}.`, {
+      job_id: id,
+    });
+  }
   return {
     assertRun: async (name) => void (await requireRun(documents, name)),
     async explain(name, question, origin) {
@@ -527,6 +561,12 @@ export function createOutsideDifferences({
           origin,
         }),
       );
+    },
+    last: requireLast,
+    async table(subject, { table, format }) {
+      const rows = createDifferenceRows(table, await requireLast(subject));
+      const file = { runId: subject, name: table, columns: DIFFERENCE_TABLES[table], rows };
+      return Uint8Array.from(await createRowTableFile(file, format));
     },
   };
 }

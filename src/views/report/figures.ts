@@ -34,6 +34,7 @@ import {
   type Scenario,
   type ScenarioOutcome,
 } from '#domain/studies/scenarios.js';
+import type { ShownDifference } from '#domain/studies/difference-result.js';
 import { raiseToPower } from '#kernels/power.js';
 import { createAttributionView } from '../attribution.js';
 import { runSide } from '../dated-figures.js';
@@ -242,6 +243,8 @@ export interface RiskFigures {
 export interface RunFigures {
   /** State of the run if it is stale, with the reasons; null if the run is current. */
   readonly stale: StaleState | null;
+  /** Explanation of a level from outside; null if there is none. */
+  readonly difference: ShownDifference | null;
   readonly terms: RunTerms;
   readonly overview: OverviewView;
   /** Returns the exposure of the last rebalance. */
@@ -324,6 +327,8 @@ export interface StoredRun {
   readonly terms: RunTerms;
   /** State of the run. Default: current. */
   readonly stale?: StaleState | null;
+  /** Explanation of a level from outside. Default: none. */
+  readonly difference?: ShownDifference | null;
 }
 
 export function createRunFigures({
@@ -333,6 +338,7 @@ export function createRunFigures({
   terms,
   market = NO_MARKET,
   stale = null,
+  difference = null,
 }: StoredRun): RunFigures {
   const { header } = columns;
   const overview = JSON.parse(decodeUtf8(storedOverview)) as OverviewView; // this engine wrote the JSON
@@ -355,6 +361,7 @@ export function createRunFigures({
   const getPositions = callOnce(() => new Map(header.names.map((name, i) => [name, i])));
   return {
     stale,
+    difference,
     terms,
     overview,
     exposure: callOnce(() => measureExposure(readLatestTargets(columns))),

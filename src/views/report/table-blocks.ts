@@ -564,6 +564,49 @@ function createScenariosTable(
   return { ...toTable(fields, rows, note), remarks };
 }
 
+/**
+ * Returns the causes of a difference from a level from outside by date, with the largest difference that remains after
+ * each. Returns null without a comparison.
+ */
+function createDifferencesTable({ difference, findName }: RunFigures, limit: number): Table | null {
+  if (difference === null) return null;
+  const { causes, sessions, remaining, mean_absolute_bps: mean, variant, isOfRun } = difference;
+  const largest = remaining.bps.map((values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
+  const { shown, others } = splitRows(
+    causes.map((cause, k) => ({ ...cause, remains: largest[k + 1] ?? null })),
+    limit,
+  );
+  const fields: Field<(typeof shown)[number]>[] = [
+    { column: createTextColumn('Date'), cell: ({ date }) => date ?? 'from the start' },
+    { column: createTextColumn('Subject'), cell: ({ subject }) => subject.replaceAll('_', ' ') },
+    {
+      column: createTextColumn('Security'),
+      cell: ({ identifier }) => cleanLine(identifier === null ? '' : (findName(identifier) ?? identifier)),
+      isShown: shown.some(({ identifier }) => identifier !== null),
+    },
+    { column: createTextColumn('Cause'), cell: ({ sentence }) => cleanLine(sentence) },
+    { column: createFigureColumn('Sessions'), cell: ({ sessions: count }) => formatCountFigure(count) },
+    { column: createFigureColumn('Effect'), cell: ({ effect_bps: effect }) => formatBasisPoints(effect) },
+    { column: createFigureColumn('Remains'), cell: ({ remains }) => formatBasisPoints(remains) },
+  ];
+  const ties = shown.filter((cause) => cause.ties.length > 0);
+  const note = `Levels from outside and the ${variant} return of the run on ${formatCountFigure(sessions.common)} common sessions: ${formatCountFigure(sessions.equal)} are equal within rounding, ${formatCountFigure(sessions.explained)} with all causes. The mean absolute difference is ${formatBasisPoints(mean)}, the largest ${formatBasisPoints(largest[0] ?? 0)}. Effect: on the last level. Remains: the largest difference after this cause and those above it are removed.`;
+  const remarks = [
+    ...(isOfRun ? [] : ['The comparison is of another run of the index.']),
+    ...(others.length === 0 ? [] : [`${formatCountFigure(others.length)} further causes are not shown.`]),
+    ...ties.map(
+      ({ sentence, ties: equal }) =>
+        `${cleanLine(sentence)} The sessions are explained equally well by: ${equal.map((tie) => cleanLine(tie.sentence)).join(' ')}`,
+    ),
+    ...(sessions.unexplained.length === 0
+      ? []
+      : [
+          `Sessions without an explanation: ${sessions.unexplained.map(({ date, difference_bps: size }) => `${date} (${formatBasisPoints(size)})`).join(', ')}.`,
+        ]),
+  ];
+  return { ...toTable(fields, shown, note), remarks };
+}
+
 /** Maximum lines of a remark. The terms of an overlay are one remark. */
 const REMARK_LINES_MAX = 20;
 
@@ -599,6 +642,7 @@ const CONTENTS: Record<TableSource, Content> = {
   dividend_points: ({ limit }, context) => createDividendsTable(requireFigures(context), limit),
   pack: (block, context) => createPackTable(requireFigures(context), block),
   scenarios: (block, context) => createScenariosTable(requireFigures(context), block),
+  differences: ({ limit }, context) => createDifferencesTable(requireFigures(context), limit),
   literal: ({ frame, limit }) => createLiteralTable(frame!, limit), // the schema requires a frame in a literal table
 };
 

@@ -66,6 +66,7 @@ async function render({ runs, hasIndex = true, draws, template: drawnTemplate = 
     outputs: () => ({ pdf: 'pdf' }),
   } as unknown as Attempt;
   const job = createRenderJob({
+    jobs: { find: async () => undefined },
     documents,
     artifacts: { damaged: async () => new Set() },
     markets: { settled: async () => {} },

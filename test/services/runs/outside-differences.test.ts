@@ -55,6 +55,13 @@ async function finish<T>(path: string, body: object): Promise<T> {
 }
 
 describe('an outside level', () => {
+  test('without an explanation has no tables', async () => {
+    expect(await service.refusal('GET', '/analytics/TRIO/differences?format=csv')).toMatchObject({
+      status: 404,
+      code: 'JOB_NOT_FOUND',
+    });
+  });
+
   test('that equals the run has no cause', async () => {
     const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels: computeLevels(CLOSES) });
     expect(view).toMatchObject({
@@ -134,6 +141,29 @@ describe('an outside level', () => {
     const own = (99.4 + 51.3 + 25.2) / 1.75;
     expect(remaining.bps[0]![3]).toBeCloseTo(1e4 * (levels[3]!.value / own - 1), 6);
     for (const size of remaining.bps[1]!) expect(Math.abs(size)).toBeLessThan(0.01);
+  });
+
+  test('has tables that the service exports as files', async () => {
+    const levels = computeLevels({ ...CLOSES, AAA: CLOSES['AAA']!.with(3, 103.2) });
+    const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels });
+    const path = '/analytics/TRIO/differences';
+    expect((await service.ask('GET', path)).body).toEqual(view);
+    const read = async (query: string) => (await service.download(`${path}?format=csv${query}`)).text();
+    const [head, ...causes] = (await read('')).trim().split(/\r?\n/);
+    expect(head).toBe('date,through,subject,manner,identifier,value,sentence,sessions,effect_bps,ties,change');
+    expect(causes).toHaveLength(1);
+    expect(causes[0]).toMatch(/^2024-01-05,2024-01-05,price,carried,AAA,103.2,/);
+    const remaining = (await read('&table=remaining')).trim().split(/\r?\n/).slice(1);
+    expect(remaining).toHaveLength(2 * DATES.length);
+    expect(remaining[3]!.split(',').slice(0, 2)).toEqual(['2024-01-05', '0']);
+    expect((await read('&table=unexplained')).trim().split(/\r?\n/)).toEqual(['date,difference_bps']);
+    for (const [format, start] of [
+      ['xlsx', 'PK'],
+      ['parquet', 'PAR1'],
+    ]) {
+      const file = Buffer.from(await (await service.download(`${path}?format=${format}`)).arrayBuffer());
+      expect(file.subarray(0, start!.length).toString()).toBe(start);
+    }
   });
 
   test.each([

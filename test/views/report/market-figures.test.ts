@@ -241,3 +241,59 @@ test('a report without the store states why figures of the market are missing', 
   );
   expect(text).toContain('needs a served data store');
 });
+
+test('causes of a difference from an outside level are a table with what remains after each', () => {
+  const difference = {
+    variant: 'price',
+    scale: 1,
+    decimals: 2,
+    sessions: { common: 9, equal: 7, explained: 8, unexplained: [{ date: '2024-01-11', difference_bps: 3.5 }] },
+    largest: { date: '2024-01-08', own: 100, outside: 101, difference_bps: 100 },
+    mean_absolute_bps: 12.25,
+    shapes: ['steps'],
+    causes: [
+      {
+        subject: 'dividend',
+        manner: 'ignored',
+        identifier: 'B',
+        date: '2024-01-04',
+        through: null,
+        value: null,
+        sentence: 'The outside level left out the dividend of B on 2024-01-04.',
+        change: { document: [], data: [], rounding: null },
+        sessions: 1,
+        effect_bps: -41.25,
+        ties: [
+          { subject: 'dividend', manner: 'late', identifier: 'C', date: null, value: null, sentence: 'Tie of C.' },
+        ],
+      },
+    ],
+    complete: false,
+    fewest: null,
+    reproduced: false,
+    remaining: {
+      dates: ['2024-01-08', '2024-01-11'],
+      bps: [
+        [100, -20],
+        [0, -7.75],
+      ],
+    },
+    parts: null,
+    isOfRun: false,
+  } as const;
+  const template = parse([{ kind: 'table', index_id: 'SAMPLE', source: 'differences' }]);
+  const { text } = readPdf(render({ template, figures: { ...figures, difference } }).bytes);
+  const line = text.replaceAll('\n', ' ');
+  for (const part of [
+    'left out the dividend of B on 2024-01-04.',
+    '-41.25 bps 7.75 bps',
+    '9 common sessions: 7 are equal within rounding, 8 with all causes',
+    'The mean absolute difference is 12.25 bps, the largest 100.00 bps',
+    'explained equally well by: Tie of C.',
+    'Sessions without an explanation: 2024-01-11 (3.50 bps).',
+    'another run of the index',
+  ])
+    expect(line).toContain(part);
+  // Without a comparison the block prints nothing.
+  expect(readPdf(render({ template, figures }).bytes).text).not.toContain('Cause');
+});

@@ -9,12 +9,7 @@ import { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { WithholdingTaxSpec } from '#domain/definition/index-document.js';
 import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { BenchmarkName, type RunViewTerms } from '#domain/definition/runs.js';
-import {
-  ACTION_TYPES,
-  ELECTION_DEFAULTS,
-  MEASURED_VARIANTS,
-  RETURN_VARIANTS,
-} from '#domain/market/market-data.js';
+import { ACTION_TYPES, ELECTION_DEFAULTS, MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import type { ExportTable } from '#domain/outputs/export-table.js';
 import {
   EXPOSURE_TABLE_NAMES,

@@ -235,10 +235,11 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('levels of a file in the format of a vendor are compared with a run, and a wrong column is refused', async () => {
+    await ask(['backtest', 'EVEN']);
     const rows = toLines((await ask(['levels', 'EVEN'])).out).filter(({ date }) => typeof date === 'string');
     const [file, mapping] = [toPath('vendor.csv'), toPath('vendor.json')];
     const lines = rows.map(
-      ({ date, level }) => `${String(date).split('-').toReversed().join('.')};${String(level).replace('.', ',')}`,
+      ({ date, price }) => `${String(date).split('-').toReversed().join('.')};${String(price).replace('.', ',')}`,
     );
     await writeFile(file, `A vendor\nDatum;Schluss\n${lines.join('\n')}\n`);
     const columns = { date: 'Datum', value: 'Schluss' };

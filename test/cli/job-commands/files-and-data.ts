@@ -235,7 +235,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   });
 
   test('levels of a file in the format of a vendor are compared with a run, and a wrong column is refused', async () => {
-    await ask(['backtest', 'EVEN']);
+    await ask(['backtest', 'EVEN', '--document', toPath('even.json')]);
     const rows = toLines((await ask(['levels', 'EVEN'])).out).filter(({ date }) => typeof date === 'string');
     const [file, mapping] = [toPath('vendor.csv'), toPath('vendor.json')];
     const lines = rows.map(

@@ -403,7 +403,8 @@ export const TABLE_SOURCES = {
   dividend_points: 'ordinary dividends in index points, latest years first; empty if there are none',
   pack: 'orders of the latest rebalance for a portfolio of `aum` that held the index, beginning with the largest; empty for an overlay',
   scenarios: 'holdings of the last date in past windows and under shocks, as defined in `scenarios`',
-  differences: 'causes of the last comparison with a level from outside, and what remains after each; empty if there is none',
+  differences:
+    'causes of the last comparison with a level from outside, and what remains after each; empty if there is none',
   literal: 'the rows of `frame`',
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;

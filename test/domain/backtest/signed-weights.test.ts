@@ -4,7 +4,7 @@ import type { Book } from '#domain/books/book.js';
 import { formatDay } from '#domain/base/time.js';
 import type { ActionSketch } from './market-builder.js';
 import { CONSTITUENT } from './event-case.js';
-import { createHolding, simulateSigned } from './signed-case.js';
+import { createHolding, simulateSigned, WEEK } from './signed-case.js';
 import { replayBook, type SlowDay } from './slow-index.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
@@ -173,4 +173,24 @@ test('on random markets with random signed weights index and portfolio are those
   expect(comparedCount).toBeGreaterThan(RUNS);
   expect(shortCount).toBeGreaterThan(RUNS / 3);
   expect(leftCount).toBeGreaterThan(RUNS / 30);
+});
+
+test('a short parent without a bar on the ex-date falls by the shares that it distributes', () => {
+  // Per unit of value 0.005 shares of BB at 100 are owed. Each detaches half a share of KID at 20, so BB is worth 90.
+  const { index } = simulateSigned({
+    close: {
+      AA: WEEK.map(() => 50),
+      BB: [100, 100, null, 90, 90, 90],
+      KID: [null, null, 20, 20, 20, 20],
+    },
+    actions: [{ name: 'BB', type: 'SPIN_OFF', value: 0.5, ex: WEEK[2]!, related: 'KID' }],
+    weights: { AA: 1.5, BB: -0.5 },
+    treatment: CONSTITUENT,
+  });
+  const { value, weights, columns } = index.book;
+  expect(columns).toHaveLength(3);
+  for (const t of [2, 3]) {
+    expect(value[t]).toBeCloseTo(100, 12);
+    [1.5, -0.45, -0.05].forEach((weight, slot) => expect(weights[3 * t + slot]).toBeCloseTo(weight, 12));
+  }
 });

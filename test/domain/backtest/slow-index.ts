@@ -39,7 +39,6 @@ export function replayBook(
       const today = listActions(name, t);
       const split = today.filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
       const before = getPrice(name, t - 1);
-      const carriedPrice = before / split;
       const ordinary = today.filter(({ type }) => type === 'DIVIDEND').reduce((sum, { value }) => sum + value, 0);
       const specialDividend = today
         .filter(({ type }) => type === 'SPECIAL_DIVIDEND')
@@ -49,7 +48,7 @@ export function replayBook(
       const merger =
         end?.type === 'MERGER' ? (end.value * getPrice(end.related!, t) * getFx(end.related!, t)) / getFx(name, t) : 0;
       const proceeds = end === undefined ? 0 : end.type === 'MERGER' ? merger + (end.cash ?? 0) : end.value;
-      const price = end !== undefined && !end.isUnpriced ? proceeds : (close[name]![t] ?? carriedPrice);
+      const price = end !== undefined && !end.isUnpriced ? proceeds : getPrice(name, t);
       const growth = (split * (price + specialDividend + reinvestedFraction * ordinary)) / before;
       for (const { type, value, related } of today) {
         if (type === 'SPIN_OFF')
@@ -68,13 +67,20 @@ export function replayBook(
   }
   return days;
 
+  /** Returns the price at a close. A price without a bar falls by the value of the shares that a spin-off distributes. */
   function getPrice(name: string, t: number): number {
     const bar = close[name]![t];
     if (bar !== null && bar !== undefined) return bar;
-    const split = listActions(name, t)
-      .filter(({ type }) => type === 'SPLIT')
-      .reduce((product, { value }) => product * value, 1);
-    return getPrice(name, t - 1) / split;
+    const today = listActions(name, t);
+    const split = today.filter(({ type }) => type === 'SPLIT').reduce((product, { value }) => product * value, 1);
+    const carried = getPrice(name, t - 1) / split;
+    const distributed = today
+      .filter(({ type }) => type === 'SPIN_OFF')
+      .reduce(
+        (sum, { value, related }) => sum + (value * getPrice(related!, t) * getFx(related!, t)) / getFx(name, t),
+        0,
+      );
+    return distributed < carried ? carried - distributed : carried;
   }
 
   function computeTotal(): number {

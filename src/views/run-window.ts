@@ -93,7 +93,8 @@ export function readWindow(
 ): RunWindow {
   const { header } = columns;
   const H = header.names.length;
-  const grossGrowth = columns.f64(columns.has('drift') ? 'drift' : 'gross', from, to + 1);
+  const priceGrowth = columns.f64(columns.has('drift') ? 'drift' : 'gross', from, to + 1);
+  const roundedGrowth = columns.has('exactDivisor') ? columns.f64('gross', from, to + 1) : null;
   const value = columns.f64('value', from, to + 1);
   const costs = columns.f64('costs', from, to + 1);
   const eventAt = columns.i32('eventAt');
@@ -124,12 +125,16 @@ export function readWindow(
       const drift = {
         held: heldWeights,
         drifted: driftedWeights,
-        factor: grossGrowth[period + 1]!,
+        factor: priceGrowth[period + 1]!,
         kept: keptOn.get(position) ?? 1,
       };
       if (follow) contributeAndGrow(parts, growth, drift);
       else computeContributions(parts, drift);
       transfers.addTo(parts, position, follow ? { growth, ...drift } : null);
+      if (roundedGrowth !== null) {
+        const rounding = spreadRounding(parts, heldWeights, roundedGrowth[period + 1]!);
+        if (follow && rounding !== 0) growByRounding(growth, { parts, rounding, ...drift });
+      }
       if (hasEvent && eventCosts) subtract(parts, eventCosts.at(event));
       if (hasEvent) markHoldings(isNew, driftedWeights);
       if (position === to) markHoldings(isNew, after);
@@ -179,6 +184,46 @@ function contributeAndGrow(
     const grownWeight = drifted[i]! * factor;
     parts[i] = computeContribution(grownWeight, weight);
     if (parts[i] !== 0 && weight !== 0) growth[i]! *= grownWeight / weight;
+  }
+}
+
+/** Difference of a return from the sum of its contributions below which it is a rounding error of the sum. */
+const SUM_NOISE = 1e-14;
+
+/**
+ * Adds to contributions what the rounding of the divisor adds to the return of cash. The rounding changes the value of
+ * securities and cash by one factor, but cash has no contribution. Its difference is spread over the held securities in
+ * proportion to the absolute weights.
+ * @param parts contributions before costs, [H]
+ * @param held weights at the start of the period, [H]
+ * @param growth growth of the value over the period, before costs
+ * @returns difference per unit of absolute weight; 0 without cash, and if the divisor is not rounded in the period
+ */
+export function spreadRounding(parts: Float64Array, held: Float64Array, growth: number): number {
+  let difference = growth - 1;
+  let heldWeight = 0;
+  for (let i = 0; i < parts.length; i++) {
+    difference -= parts[i]!;
+    heldWeight += Math.abs(held[i]!);
+  }
+  if (Math.abs(difference) <= SUM_NOISE || heldWeight === 0) return 0;
+  const rounding = difference / heldWeight;
+  for (let i = 0; i < parts.length; i++) parts[i]! += Math.abs(held[i]!) * rounding;
+  return rounding;
+}
+
+interface RoundedSecurities extends DriftedWeights {
+  readonly parts: Float64Array;
+  /** Part of each contribution per unit of absolute weight that is a rounding difference of cash. */
+  readonly rounding: number;
+}
+
+/** Corrects the growth of the securities over which the rounding difference of cash was spread. */
+function growByRounding(growth: Float64Array, { parts, held, kept, rounding }: RoundedSecurities): void {
+  for (let i = 0; i < parts.length; i++) {
+    const spread = Math.abs(held[i]!) * rounding;
+    const worth = held[i]! * kept + parts[i]!;
+    if (spread !== 0 && worth !== spread) growth[i]! *= worth / (worth - spread);
   }
 }
 

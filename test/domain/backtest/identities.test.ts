@@ -18,6 +18,7 @@ import { encodeRecord } from '#views/json/record.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
+import { simulateSigned, WEEK } from './signed-case.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 
@@ -299,6 +300,30 @@ describe('on random markets with every kind of corporate action', () => {
       }
     });
   });
+});
+
+test('the contributions of securities include what the rounding of the divisor adds to cash', () => {
+  // The special dividend reduces the market value by 0.3 x 10 %, and the divisor from 1.23 to 1.1931, rounded to 1.19.
+  const run = simulateSigned({
+    close: { AA: [100, 100, 90, 90, 90, 90], BB: WEEK.map(() => 50) },
+    actions: [{ name: 'AA', type: 'SPECIAL_DIVIDEND', value: 10, ex: WEEK[2]! }],
+    weights: { AA: 0.3, BB: 0.2 },
+    document: { base_market_value: 123, rounding: { divisor: 2 } },
+  });
+  const rounding = 1.1931 / 1.19 - 1;
+  expectClose(run.level[2]! / run.level[1]! - 1, rounding);
+  const columns = createColumns(run);
+  const { contributions, reconciles } = createAttributionView(columns, { start: WEEK[1]!, end: WEEK[2]! });
+  // After the dividend the weights are 0.27, 0.2 and 0.5 of 0.97. The part of cash is divided 3 to 2.
+  const expected = new Map([
+    ['AA', ((0.27 + 0.3) / 0.97) * rounding],
+    ['BB', ((0.2 + 0.2) / 0.97) * rounding],
+  ]);
+  expect(contributions.map(({ asset_id: name }) => name).toSorted()).toEqual(['AA', 'BB']);
+  for (const { asset_id: name, contribution } of contributions)
+    expectClose(contribution, expected.get(name)!, 1, 1e-14);
+  expect(reconciles).toBe(true);
+  expectClose(sum(expected.values()), rounding, 1, 1e-14);
 });
 
 test('linking needs every period to keep something', () => {

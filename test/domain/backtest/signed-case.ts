@@ -40,6 +40,8 @@ export interface SignedCase extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: Treatment;
   readonly rebalance?: Partial<Definition['rebalance']>;
   readonly request?: RunRequest;
+  /** Other members of the document. */
+  readonly document?: Partial<Pick<Definition, 'base_market_value' | 'rounding'>>;
 }
 
 /** Simulates a portfolio that has the given weights from the first date on. Default: no later rebalances. */
@@ -49,6 +51,7 @@ export function simulateSigned({
   treatment = {},
   rebalance,
   request = {},
+  document: members = {},
   ...sketch
 }: SignedCase): Run {
   const document = IndexDocument.parse({
@@ -58,6 +61,7 @@ export function simulateSigned({
     base_date: dates[0],
     rebalance: rebalance ?? { frequency: 'none' },
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+    ...members,
   });
   return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, {
     createDecider: createHolding(() => weights),

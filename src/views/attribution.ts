@@ -34,8 +34,11 @@ export function createAttributionView(columns: RunColumns, { start, end }: Reque
     costOf: (period) => window.computeCost(period),
     hasCosts: header.has_costs,
   });
+  // A security that is received in a merger and sold at the same close has no weight at any close, but it has costs.
+  const isAbsent = (i: number): boolean =>
+    linkedAttribution.averageWeights[i] === 0 && window.came[i] === 0 && linkedAttribution.contributions[i] === 0;
   const contributions = names.flatMap((name, i) =>
-    linkedAttribution.averageWeights[i] === 0 && window.came[i] === 0 // never held and never traded
+    isAbsent(i)
       ? []
       : [
           {

@@ -18,7 +18,7 @@ import { encodeRecord } from '#views/json/record.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
-import { simulateSigned, WEEK } from './signed-case.js';
+import { createHolding, simulateSigned, WEEK } from './signed-case.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 
@@ -324,6 +324,30 @@ test('the contributions of securities include what the rounding of the divisor a
     expectClose(contribution, expected.get(name)!, 1, 1e-14);
   expect(reconciles).toBe(true);
   expectClose(sum(expected.values()), rounding, 1, 1e-14);
+});
+
+test('a security that is received in a merger and sold at the same close contributes its costs', () => {
+  // A holding of 0.5 becomes 0.5 x 137 / 20 = 3.425, whose sale costs 0.1 %.
+  const run = simulateSigned({
+    close: { AA: WEEK.map(() => 20), BB: WEEK.map(() => 33), NEW: [null, null, 137, null, null, null] },
+    actions: [{ name: 'AA', type: 'MERGER', value: 1, ex: WEEK[2]!, related: 'NEW' }],
+    weights: {},
+    rebalance: { frequency: 'daily' },
+    request: {
+      transaction_cost_bps: 10,
+      createDecider: createHolding((session) => (session < 2 ? { AA: 0.5, BB: 0.5 } : { BB: 1 })),
+    },
+  });
+  const { contributions, total_return: total } = createAttributionView(createColumns(run), {
+    start: WEEK[1]!,
+    end: WEEK[2]!,
+  });
+  const byName = new Map(contributions.map(({ asset_id: name, contribution }) => [name, contribution]));
+  const bought = (3.925 - 0.003425 + 0.0005) / 1.001 - 0.5;
+  expectClose(byName.get('AA')!, 3.425 - 0.5, 1, 1e-12);
+  expectClose(byName.get('BB')!, -0.001 * bought, 1, 1e-12);
+  expectClose(byName.get('NEW')!, -0.003425, 1, 1e-12);
+  expectClose(sum(byName.values()), total, 1, 1e-12);
 });
 
 test('linking needs every period to keep something', () => {

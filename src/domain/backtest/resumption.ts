@@ -86,6 +86,7 @@ import {
   type ConstrainedRebalances,
   constrainRebalances,
   createConstrainedDocument,
+  findTolerance,
   hasOwnRebalances,
   selectLaterRebalances,
 } from './strategies.js';
@@ -599,6 +600,7 @@ function resumePortfolio(
     return resumeOverlayPortfolio(book, { plan, rebalances: sessions, stored: portfolio, first, levelAtStart });
   }
   const exposure = strategy?.exposure ?? 1;
+  const tolerance = findTolerance(strategy);
   const targets =
     strategy === undefined
       ? rebalances
@@ -621,7 +623,7 @@ function resumePortfolio(
     initialValue: request.initial_capital,
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
-    ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
+    ...(tolerance === undefined ? {} : { tolerance }),
   };
   if ('end' in portfolio) return simulateBook({ ...bookInput, resume: createBookResume(portfolio, from) });
   const followedBook = followBook(bookInput, book, portfolio);

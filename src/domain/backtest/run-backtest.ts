@@ -40,7 +40,14 @@ import {
   type VariantLevel,
 } from './run.js';
 import { isPublishedBook } from './plan.js';
-import { createStrategyTargets, decideStrategyTerms, followIndex, hasOwnRebalances, isPlain } from './strategies.js';
+import {
+  createStrategyTargets,
+  decideStrategyTerms,
+  findTolerance,
+  followIndex,
+  hasOwnRebalances,
+  isPlain,
+} from './strategies.js';
 
 /**
  * Computes the levels and metrics of a plan.
@@ -146,6 +153,7 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
     return createOverlayPortfolio(book, { plan, from, to, rebalances });
   }
   const holdsIndex = strategy === undefined || isPlain(strategy);
+  const tolerance = findTolerance(strategy);
   const input: BookInput = {
     title: 'The portfolio',
     sm: compositions.sm,
@@ -160,7 +168,7 @@ function computePortfolio(index: IndexRun, { plan, from, to, own, report }: Port
     costRate: request.transaction_cost_bps / 10_000,
     fills: 'priceable',
     ...(holdsIndex && book.pending ? { followed: book.pending } : {}),
-    ...(strategy?.drift_tolerance == null ? {} : { tolerance: strategy.drift_tolerance }),
+    ...(tolerance === undefined ? {} : { tolerance }),
     tick: (fraction) => report(0.6 + 0.1 * fraction, 'simulating the portfolio'),
   };
   return (holdsIndex ? followBook(input, book) : undefined) ?? simulateBook(input);

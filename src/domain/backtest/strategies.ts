@@ -254,8 +254,15 @@ function readCountsAt({ pending }: Book, columns: Int32Array): Pick<Targets, 'co
 }
 
 /** Returns true if a strategy only holds its index. */
-export function isPlain({ rebalance, drift_tolerance: tolerance, exposure, constraints }: StrategyTerms): boolean {
-  return rebalance === null && tolerance === null && exposure === 1 && constraints === undefined;
+export function isPlain(strategy: StrategyTerms): boolean {
+  const { rebalance, exposure, constraints } = strategy;
+  return rebalance === null && findTolerance(strategy) === undefined && exposure === 1 && constraints === undefined;
+}
+
+/** Returns the tolerance of a strategy. Returns undefined if it trades every difference, as it does at tolerance 0. */
+export function findTolerance(strategy: StrategyTerms | undefined): number | undefined {
+  const tolerance = strategy?.drift_tolerance ?? 0;
+  return tolerance === 0 ? undefined : tolerance;
 }
 
 /**

@@ -10,6 +10,7 @@ import { createAttributionView } from '#views/attribution.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
 import { runRecordJson } from '../backtest/run-texts.js';
+import { simulateSigned, WEEK } from '../backtest/signed-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
@@ -154,4 +155,19 @@ describe('a strategy on random markets', () => {
       { numRuns: RUNS },
     );
   });
+
+  test.each([null, 0])(
+    'with the tolerance %s that holds an index includes the rounding of its divisor',
+    (tolerance) => {
+      // The special dividend reduces the market value by half of 10 %, and the divisor from 1.23 to 1.1685, rounded to 1.17.
+      const run = simulateSigned({
+        close: { AA: [100, 100, 90, 90, 90, 90], BB: WEEK.map(() => 50) },
+        actions: [{ name: 'AA', type: 'SPECIAL_DIVIDEND', value: 10, ex: WEEK[2]! }],
+        weights: { AA: 0.5, BB: 0.5 },
+        document: { base_market_value: 123, rounding: { divisor: 2 } },
+        request: { strategy: { ...PLAIN_TERMS, drift_tolerance: tolerance } },
+      });
+      expectClose(run.level.at(-1)!, (100 * 1.1685) / 1.17);
+    },
+  );
 });

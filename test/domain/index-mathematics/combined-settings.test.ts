@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { fc } from '../../fast-check.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
+import type { Run } from '#domain/backtest/run.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { buildMarket, type ActionSketch } from '../backtest/market-builder.js';
 import { expectResumes, createTally } from '../backtest/extend/growing-run.js';
@@ -166,6 +167,10 @@ function createTerms({ weighting, threshold, decimals }: RandomCase): ReplayTerm
   };
 }
 
+/** Returns true if a rebalance may change constituents, and not only their weights. */
+const isSelection = ({ cause, reviews = ['rebalance'] }: Run['rebalances'][number]): boolean =>
+  cause !== undefined || reviews.includes('rebalance') || reviews.includes('members');
+
 describe('all of it in one document, on random markets', () => {
   test('levels, divisor, dividend points and weights are those of numbers of shares written out', () => {
     const seenCounts = { phases: 0, priced: 0, changes: 0, reviews: 0, amended: 0 };
@@ -211,24 +216,62 @@ describe('all of it in one document, on random markets', () => {
   });
 
   test('no data after a session changes constituents and target weights that were decided by then', () => {
+    let pendingCount = 0;
     fc.assert(
       fc.property(randomCase, (drawnCase) => {
-        const listDecisions = (changedAfter: number) => {
-          const { rebalances } = runIndexCase({ ...createMarket(drawnCase, changedAfter), ...createCase(drawnCase) });
-          return rebalances
+        const { since } = drawnCase;
+        const [shifted, whole] = [since, Infinity].map(
+          (changedAfter) =>
+            runIndexCase({ ...createMarket(drawnCase, changedAfter), ...createCase(drawnCase) }).rebalances,
+        ) as [Run['rebalances'], Run['rebalances']];
+        // A review that takes effect after a later selection keeps its constituents, so data after the session may
+        // change the review.
+        const selectedLater = [...shifted, ...whole].filter((one) => one.decision > since && isSelection(one));
+        const end = Math.min(...selectedLater.map(({ session }) => session));
+        const listDecisions = (rebalances: Run['rebalances']) =>
+          rebalances
             .filter(
               ({ decision, session, targets }) =>
-                decision <= drawnCase.since && (targets !== undefined || session <= drawnCase.since),
+                decision <= since && session < end && (targets !== undefined || session <= since),
             )
             .map((one) => {
               const { columns, weights } = one.targets ?? one;
-              return [one.session, [...columns], [...weights]];
+              return { session: one.session, columns: [...columns], weights: [...weights] };
             });
-        };
-        expect(listDecisions(drawnCase.since)).toEqual(listDecisions(Infinity));
+        const decisions = listDecisions(whole);
+        pendingCount += decisions.filter(({ session }) => session > since).length;
+        expect(listDecisions(shifted)).toEqual(decisions);
       }),
       { numRuns: RUNS },
     );
+    expect(pendingCount).toBeGreaterThan(0);
+  });
+
+  test('a review of weights that was decided before a fast exit keeps the security that entered', () => {
+    const days = listWeekdays(15);
+    // C passes B after session 8, and replaces it on Tuesday, session 11. The weights of session 12 refer to session 8.
+    const { rebalances, index } = runIndexCase({
+      close: { A: days.map(() => 100), B: days.map(() => 50), C: days.map((_, t) => (t > 8 ? 60 : 40)) },
+      fields: { SHARES_OUTSTANDING: Object.fromEntries(['A', 'B', 'C'].map((name) => [name, days.map(() => 1)])) },
+      universe: ['A', 'B', 'C'],
+      selection: createTopFilters(2),
+      weighting: { type: 'EqualWeight' },
+      reviews: [
+        {
+          id: 'weights',
+          scope: 'weights',
+          schedule: { frequency: 'weekly', weekday: 2, reference: { rule: 'sessions_before', sessions: 4 } },
+        },
+      ],
+      events: { fast_exit: { rank: 2, field: 'MARKET_CAP', schedule: { frequency: 'weekly', weekday: 1 } } },
+    });
+    const [exit, review] = rebalances.filter(({ session }) => session === 11 || session === 12);
+    const listNames = (columns: Int32Array) => [...columns].map((column) => index.book.sm.identifiers[column]);
+    expect([exit!.cause, exit!.decision]).toEqual(['fast_exit', 11]);
+    expect([review!.reviews, review!.decision]).toEqual([['weights'], 8]);
+    expect(listNames(exit!.columns)).toEqual(['A', 'C']);
+    expect(listNames(review!.targets!.columns)).toEqual(['A', 'C']);
+    expect([...review!.targets!.weights]).toEqual([0.5, 0.5]);
   });
 
   test('extended runs have the same bits as whole ones', () => {

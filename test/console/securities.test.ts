@@ -148,11 +148,9 @@ describe.skipIf('why' in browserFailure)('pages of securities', () => {
     await follow(page, '/console/watchlists');
     const later = page.getByRole('region', { name: 'Later' });
     await later.getByLabel('Figures of the list').waitFor();
-    const medians = await later
-      .locator('.metrics dd')
-      .filter({ hasText: /^[+−].*%$/ })
-      .allTextContents();
-    expect(medians.length).toBe(2);
+    const figures = later.locator('.metrics dd').filter({ hasText: /^[+−].*%$/ });
+    await pollEventually(() => figures.count()).toBe(2);
+    const medians = await figures.allTextContents();
     const lists = page.getByRole('grid', { name: 'watchlists' });
     await lists.getByRole('row', { name: `Later 3 1 ended ${medians.join(' ')} ` }).waitFor();
     await lists.getByRole('row', { name: /^Early 2 1 ended 1 not in the store – – – / }).waitFor();

@@ -68,7 +68,7 @@ export interface Register<R> {
   readonly parameter?: string;
   /** Returns the key of the open row. Default: the row of the address. */
   findOpenKey?(rows: readonly R[]): string | null;
-  /** Renders the panel of an open row, whether or not it is listed. Default: the facts and texts of a listed row. */
+  /** Renders the panel of an open row, whether or not it is listed. Default: the facts and texts of a listed row, if it has facts. */
   renderPanel?(key: string, onClose: () => void): ComponentChildren;
   /** Returns the facts of a row. */
   listFacts?(row: R): readonly Fact[];
@@ -175,7 +175,7 @@ function OpenRegister<R>({ register }: RegisterProps<R>) {
               <Newest register={register} rows={all} />
             )}
             {register.renderBelow?.(all)}
-            {register.renderPanel === undefined && openKey !== null && (
+            {register.renderPanel === undefined && register.listFacts !== undefined && openKey !== null && (
               <EntryPanel register={register} row={all.find((row) => register.getKey(row) === openKey)} />
             )}
           </>

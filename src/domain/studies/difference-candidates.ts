@@ -1,5 +1,5 @@
 import { raiseToPower } from '#kernels/power.js';
-import { findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
+import { findLastAtMost, formatCount, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
@@ -923,14 +923,14 @@ function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
     ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
       create(
         { pricing_date: { rule: 'sessions_before', sessions } },
-        `prices a rebalance ${sessions} sessions before its effect`,
+        `prices a rebalance ${formatCount(sessions, 'session')} before its effect`,
         sessions,
       ),
     ),
     ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
       create(
         { effective_lag: sessions },
-        `decides and prices a rebalance ${sessions} sessions before its effect`,
+        `decides and prices a rebalance ${formatCount(sessions, 'session')} before its effect`,
         sessions,
       ),
     ),

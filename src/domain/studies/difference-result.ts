@@ -17,11 +17,13 @@ import {
 } from './difference-terms.js';
 import {
   type Agreement,
+  compareLevels,
   computeTolerance,
   countEqualReturns,
   isEqualAt,
   levelOn,
   listErrors,
+  NOTHING,
   type OutsideLevels,
   type OwnLevels,
   type Unexplained,
@@ -213,10 +215,14 @@ function listRemaining(
 }
 
 /** Returns the scale of the outside levels. A scale that is not 1 is fitted over all sessions that agree. */
-function findScale(start: DifferenceNode, outside: OutsideLevels, { agreement, unexplained }: DifferenceNode): number {
+function findScale(
+  start: DifferenceNode,
+  outside: OutsideLevels,
+  { agreement, unexplained, own }: DifferenceNode,
+): number {
   const first = levelOn(start.own, outside.days[0]!);
   if (Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!)) return 1;
-  const { low, high } = unexplained.breaks.length === 0 ? agreement : start.agreement;
+  const { low, high } = unexplained.breaks.length === 0 ? agreement : compareLevels(own, outside, NOTHING);
   if (!(low > 0 && Number.isFinite(high))) return outside.values[0]! / first;
   for (let d = 0; d <= 12; d++) {
     const short = roundHalfAwayFromZero((low + high) / 2, d);

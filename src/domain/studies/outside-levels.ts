@@ -123,5 +123,7 @@ export function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scal
   return Float64Array.from(days, (day, t) => values[t]! / (levelOn(own, day) * scale) - 1);
 }
 
+/** Returns true if a level agrees within the rounding, by the error of `listErrors`, which is relative to the own level. */
 export const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
-  Math.abs(errors[t]!) <= (1.000001 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+  Math.abs(errors[t]! / (1 + errors[t]!)) * outside.values[t]! <=
+  1.000001 * computeTolerance(outside, outside.values[t]!);

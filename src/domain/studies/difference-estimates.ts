@@ -153,7 +153,10 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
       ? 0
       : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
 
-  /** Estimates a changed row of an event by the growth that its rows add. */
+  /**
+   * Estimates a changed row of an event by the growth that its rows add. Another ratio of shares is always likely,
+   * because its effect is not proportional to it where weights follow prices.
+   */
   function estimateEvent(
     { free, edits, manner }: Candidate,
     { before, after }: { readonly before: CorporateAction | null; readonly after: CorporateAction | null },
@@ -188,11 +191,12 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
       if (part === null || part === 0) return null;
       const ratio = 1 + wanted / part;
       const isPossible = ratio > 0 && ratio < VALUE_RATIO_MAX;
-      // The effect of a ratio of shares is not proportional to it where weights follow prices.
       return isPossible || ACTION_KINDS[before.type] === 'ratio' ? ESTIMATE_ERROR / 2 : Infinity;
     }
     const ratio = wanted / effect;
-    return isLikelyRatio(ratio) || edits.length > 1 ? 0 : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
+    if (isLikelyRatio(ratio) || edits.length > 1) return 0;
+    const isOfRatio = before !== null && after?.exDay === before.exDay && ACTION_KINDS[before.type] === 'ratio';
+    return isOfRatio ? ESTIMATE_ERROR / 2 : Math.max(compare(effect), 2 * ESTIMATE_ERROR);
   }
 
   return (candidate) => {

@@ -164,6 +164,7 @@ export function explainDifference(input: DifferenceInput): Difference {
     for (const candidate of contradicted) search.refuted.add(toKey(candidate));
     best = explain(converted, search);
   }
+  best = removeSuperfluous(best, converted, search);
   const { outside, isBounded } = search;
   return createResult(best, start, {
     outside,
@@ -194,6 +195,78 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { 
       ? [candidate]
       : [],
   );
+}
+
+/** Sessions before its date on which a cause can begin to act: an event that is moved. */
+const BEFORE = 1;
+
+/**
+ * Removes the causes without which every session is explained as well: a later cause that also acts on their sessions can
+ * make them superfluous. The others follow one another from the start again.
+ */
+function removeSuperfluous(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
+  const { outside } = search;
+  const first = start.chosen.length;
+  for (let k = first; k < best.chosen.length; k++) {
+    const { position } = best.chosen[k]!;
+    const isCovered = best.chosen
+      .slice(k + 1)
+      .some(
+        ({ candidate: { date } }) =>
+          date === null || date <= outside.days[Math.min(position + BEFORE, outside.days.length - 1)]!,
+      );
+    if (!isCovered) continue;
+    const others = best.chosen.toSpliced(k, 1).slice(first);
+    search.report(SEARCHED, 'checking that each cause is needed');
+    const without = attempt(() =>
+      evaluateChanged(
+        start.own,
+        others.flatMap(({ candidate }) => candidate.edits),
+      ),
+    );
+    if (without === null || compareLevels(without, outside, best.unexplained).reach < outside.days.length) continue;
+    search.isBounded = true; // the search has missed this smaller set
+    const chain = repeatChoices({ ...start, unexplained: best.unexplained }, others, search);
+    if (chain !== null) return removeSuperfluous(chain, start, search);
+  }
+  return best;
+}
+
+/** Returns the state after causes in their order. Returns null if a run is refused. */
+function repeatChoices(
+  start: DifferenceNode,
+  choices: DifferenceNode['chosen'],
+  search: Search,
+): DifferenceNode | null {
+  let node = start;
+  for (let k = 0, count = 1; k < choices.length; k += count) {
+    const { position, isPaired, listRivals } = choices[k]!;
+    const next = choices.findIndex((one, j) => j > k && !(isPaired && one.isPaired && one.position === position));
+    count = (next < 0 ? choices.length : next) - k;
+    const candidates = choices.slice(k, k + count).map(({ candidate }) => candidate);
+    const before = node;
+    const repeat = (changes: readonly Candidate[]): Fit | null => {
+      reportSession(before, search);
+      const own = attempt(() =>
+        evaluateChanged(
+          before.own,
+          changes.flatMap(({ edits }) => edits),
+        ),
+      );
+      return own === null
+        ? null
+        : {
+            candidates: changes,
+            terms: own.terms,
+            own,
+            agreement: compareLevels(own, search.outside, before.unexplained),
+          };
+    };
+    const fit = repeat(candidates);
+    if (fit === null) return null;
+    node = createChild(before, fit, () => listRivals().flatMap((rival) => repeat(rival.candidates) ?? []));
+  }
+  return node;
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
@@ -306,10 +379,8 @@ function descend(node: DifferenceNode, search: Search): void {
     const rivals = fits.filter(
       (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
     );
-    descend(
-      createChild(node, whole, () => listRuns(node, rivals, search)),
-      search,
-    );
+    const child = createChild(node, whole, () => listRuns(node, rivals, search));
+    descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
   if (followed.length === 0) descendWithout(node, search, false);
 }
@@ -328,6 +399,11 @@ function listRuns(node: DifferenceNode, rivals: readonly Tried[], search: Search
     .filter((one) => one.brief === undefined || unknown.includes(one))
     .slice(0, RIVALS_MAX)
     .flatMap((one) => complete(node, one, search) ?? []);
+}
+
+/** Returns a state whose sessions without an explanation are searched again, because a new cause acts on all sessions. */
+function explainAgain(node: DifferenceNode, search: Search): DifferenceNode {
+  return countUnexplained(node) === 0 ? node : extendNode({ ...node, unexplained: NOTHING }, search);
 }
 
 function createChild(
@@ -618,10 +694,13 @@ const toKey = (candidate: Candidate): string => `${toName(candidate)} ${candidat
 const toName = ({ subject, manner, identifier, date, through }: Candidate): string =>
   `${subject} ${manner} ${identifier ?? ''} ${date ?? ''} ${subject === 'constituent' ? (through ?? '') : ''}`;
 
+/** Removes changes of one name, of which the first is the best. Conventions of one name are different changes. */
 function removeDuplicates(fits: readonly Tried[]): Tried[] {
   const names = new Set<string>();
   return fits.filter(({ candidates }) => {
-    const name = candidates.map(toName).join();
+    const name = candidates
+      .map((one) => (one.date === null && one.free === undefined ? toKey(one) : toName(one)))
+      .join();
     return names.has(name) ? false : (names.add(name), true);
   });
 }
@@ -856,6 +935,9 @@ function comparePart(node: DifferenceNode, part: OwnLevels, { outside }: Pick<Se
 /** Sessions after a difference from which a value that acts on every session is found. */
 const GRADUAL_SESSIONS = [0, 5, 20, 60, 250];
 
+/** Maximum number of secants: the effect of the ratio of a split on an index by prices is far from linear. */
+const SECANTS_MAX = 8;
+
 /** Finds the number of a candidate with which the outside level agrees, as a number with few decimals. */
 function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): Tried | null {
   const { outside } = search;
@@ -883,10 +965,11 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
     let [a, b] = [guess, guess + step];
     let [fa, fb] = [levelOn(node.own, day) * scale - wanted, run(b) - wanted];
     if (candidate.manner === 'added' || candidate.subject === 'price') fa = run(a) - wanted;
-    const slope = (fb - fa) / (b - a);
+    let slope = (fb - fa) / (b - a);
     if (!(Math.abs(slope) > 0)) return null;
-    for (let k = 0; k < 3 && Math.abs(fb) > PRECISION * wanted && fb !== fa; k++) {
-      const next = b - (fb * (b - a)) / (fb - fa);
+    for (let k = 0; k < SECANTS_MAX && Math.abs(fb) > PRECISION * wanted && fb !== fa; k++) {
+      slope = (fb - fa) / (b - a);
+      const next = b - fb / slope;
       [a, fa] = [b, fb];
       b = next;
       if (!Number.isFinite(b)) return best;

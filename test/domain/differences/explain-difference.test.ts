@@ -1,6 +1,22 @@
 import { describe, expect, test } from 'vitest';
+import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { type CandidateTerms, evaluateTerms } from '#domain/studies/difference-terms.js';
+import { isEqualAt, listErrors } from '#domain/studies/outside-levels.js';
+import { seeded } from '../../seeded.js';
+import { buildMarket } from '../backtest/market-builder.js';
 import { createWideCase } from './wide-differences.js';
-import { applyChanges, createPlantedCase, explainCase, measureErrors, scoreCase } from './planted-differences.js';
+import {
+  applyChanges,
+  CALENDARS,
+  createPlantedCase,
+  explainCase,
+  measureErrors,
+  round,
+  scoreCase,
+  withBars,
+} from './planted-differences.js';
 
 const CASES = Number(process.env['PLANTED_CASES'] ?? 12);
 
@@ -38,6 +54,95 @@ describe('an outside level with 1 to 4 causes', () => {
       expect(total.named / total.planted).toBeGreaterThanOrEqual(0.95);
     },
   );
+});
+
+test.each([
+  ['roundings to several numbers of decimals that explain the same first sessions', 126],
+  ['a ratio of a split far from its own in an index by prices', 127],
+  ['a session near the rounding before a convention is found', 158],
+  ['the square of the ratio of a split in an index by prices', 163],
+])('%s: the planted causes are named, and no other', (_, seed) => {
+  const planted = createWideCase(seed)!;
+  const { causes, reproduced } = explainCase(planted);
+  const toText = (
+    some: readonly { subject: string; manner: string; identifier: string | null; date: string | null }[],
+  ) => some.map(({ subject, manner, identifier, date }) => `${subject} ${manner} ${identifier} ${date}`).toSorted();
+  expect(toText(causes)).toEqual(toText(planted.plants));
+  expect(reproduced).toBe(true);
+});
+
+/** Returns an index of 40 equal weights with a small special dividend and, a month later, the acquisition of a constituent. */
+function createRoundedIndex(): CandidateTerms {
+  const next = seeded(3);
+  const dates: string[] = [];
+  for (let day = parseValidDay('2020-01-02'); dates.length < 60; day++)
+    if (toWeekday(day) < 5) dates.push(formatDay(day));
+  const names = Array.from({ length: 40 }, (_, k) => `N${String(k).padStart(2, '0')}`);
+  const close = Object.fromEntries(
+    names.map((name) => [
+      name,
+      dates.map((_, t) => (name === 'N01' && t >= 30 ? null : Math.round(10_000 + 300 * next()) / 100)),
+    ]),
+  );
+  return {
+    market: buildMarket({
+      dates,
+      close,
+      actions: [
+        { name: 'N00', type: 'SPECIAL_DIVIDEND', value: 0.01, ex: dates[10]! },
+        { name: 'N01', type: 'ACQUISITION', value: 100, ex: dates[30]! },
+      ],
+      reference: Object.fromEntries(names.map((name) => [name, { CURRENCY: 'USD' }])),
+    }),
+    documents: {
+      X: IndexDocument.parse({
+        id: 'X',
+        name: 'X',
+        calendar: 'MAIN',
+        base_date: '2020-01-03',
+        base_value: 1000,
+        universe: { kind: 'list', identifiers: names },
+        rebalance: { frequency: 'annual' },
+        pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },
+      }),
+    },
+    indexId: 'X',
+    variant: 'price',
+    calendars: CALENDARS,
+    createDecider: indexDecider,
+    end: parseValidDay(dates.at(-1)!),
+    reading: [],
+  };
+}
+
+test('a cause that explains the first session is not stated if a later cause explains it as well', () => {
+  // The special dividend changes the divisor by 0.01 / 100 / 40 = 0.0000025, which a divisor with 5 decimals does not show.
+  // A price ends the agreement of each rounding, and only the acquisition after it shows how the divisor is rounded.
+  const terms = createRoundedIndex();
+  const changed = evaluateTerms({
+    ...withBars(terms, 'CLOSE', (panel, width) => {
+      panel[20 * width + 2]! *= 100;
+    }),
+    documents: { X: IndexDocument.parse({ ...terms.documents['X'], rounding: { divisor: 5 } }) },
+  });
+  const decimals = 6;
+  const { causes, reproduced } = explainCase({
+    terms,
+    outside: { days: changed.days, values: round(changed.levels, decimals) },
+    decimals,
+    plants: [],
+  });
+  expect(causes.map(({ subject, identifier, value }) => [subject, identifier, value])).toEqual([
+    ['rounding', null, 5],
+    ['price', 'N02', 100 * terms.market.fields.get('CLOSE')![20 * 40 + 2]!],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
+test('a level that is nearly half a unit below an outside level agrees with it', () => {
+  const outside = { days: Int32Array.of(0, 1), values: Float64Array.of(1013.21, 1013.21), decimals: 2 };
+  const errors = listErrors({ days: outside.days, levels: Float64Array.of(1013.205000003, 1013.20499) }, outside, 1);
+  expect([0, 1].map((t) => isEqualAt(errors, t, outside))).toEqual([true, false]);
 });
 
 test('the progress is between 0 and 1 and names sessions, and an error of its report ends the search', () => {

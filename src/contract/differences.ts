@@ -62,8 +62,8 @@ export const DifferencesRequest = defineObject(() => ({
       context.addIssue({ code: 'custom', path: [path], message, params: { finding: 'OUT_OF_RANGE' } });
     if ((levels === undefined) === (series === undefined)) report('levels', 'or `series` is required, and not both');
     const dates = new Set<string>();
-    for (const { date } of levels ?? []) {
-      if (dates.has(date)) report('levels', `has two values on ${date}`);
+    for (const [k, { date }] of (levels ?? []).entries()) {
+      if (dates.has(date)) report(`levels[${k}].date`, `is ${date}, as an earlier level`);
       dates.add(date);
     }
     compositions.forEach(({ weights, index_shares: shares }, k) => {

@@ -285,6 +285,11 @@ function convertNode(start: DifferenceNode, currency: string | null, { outside }
     edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
   };
   const converted = evaluateChanged(start.own, candidate.edits); // a missing exchange rate is refused
+  if (converted.levels.every((level, t) => level === start.own.levels[t]))
+    throw new Refusal(
+      'VALIDATION_FAILED',
+      `currency is ${currency}, but the levels of the index are the same in ${currency} and ${own}: the store has no currencies of its securities. Use ${own} or null.`,
+    );
   const agreement = compareLevels(converted, outside, NOTHING);
   return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
 }

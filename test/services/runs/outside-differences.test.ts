@@ -100,6 +100,25 @@ describe('an outside level', () => {
     ]);
   });
 
+  test('with two levels of one day is refused with the position of the second one', async () => {
+    const levels = computeLevels(CLOSES);
+    expect(
+      await service.refusal('POST', '/analytics/TRIO/differences', { levels: [...levels, levels[2]!] }),
+    ).toMatchObject({
+      status: 422,
+      detail: { findings: [{ path: 'levels[7].date', message: expect.stringContaining('2024-01-04') }] },
+    });
+  });
+
+  test('in a currency to which nothing is converted fails with both currencies', async () => {
+    const body = { levels: computeLevels(CLOSES), currency: 'EUR' };
+    const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/differences', body);
+    expect(await service.waitForJob(job.job_id)).toMatchObject({
+      status: 'failed',
+      error: { code: 'VALIDATION_FAILED', message: expect.stringContaining('the same in EUR and USD') },
+    });
+  });
+
   test('with an error of one session that no change explains is unexplained on that session', async () => {
     const levels = computeLevels(CLOSES).with(3, { date: '2024-01-05', value: 91.2345 });
     const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels });

@@ -898,7 +898,7 @@ function measureConventions(node: DifferenceNode, candidates: readonly Candidate
     const part = runFromSession(node, edits, { from, to });
     if (part === null) return [];
     const effects = days.map((day) => levelOn(part, day) / levelOn(node.own, day));
-    if (effects[0] === 1 || Number.isNaN(effects[0])) return [];
+    if (effects.every((effect) => effect === 1) || Number.isNaN(effects[0])) return [];
     const { terms, own, agreement } = node;
     return [{ candidates: [candidate], terms, own, agreement, effect: effects[0]!, effects }];
   });
@@ -1060,7 +1060,7 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
 const REVIEW_ERROR = 0.2;
 
 /** Largest error of the product of the effects of a change and of a convention on one review. */
-const CONVENTION_ERROR = 0.6;
+const CONVENTION_ERROR = 1.2;
 
 /** Returns pairs of changes of one session that explain it together. */
 function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
@@ -1071,9 +1071,11 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   const tolerance = computeTolerance(outside, value) / value;
   const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, days[0]!);
   const wanted = days.map((day, k) => outside.values[reach + k]! / levelOn(node.own, day) / scale);
-  const local = tried.filter(
-    ({ candidates: [one], effect }) =>
-      (one!.date !== null || isOfReviews(one!)) && Math.abs(effect - 1) > tolerance / 2,
+  const local = tried.filter(({ candidates: [one], effect, effects }) =>
+    // A convention acts a session later than a review that is moved by a session.
+    isOfReviews(one!)
+      ? measureLargest(effects) > tolerance / 2
+      : one!.date !== null && Math.abs(effect - 1) > tolerance / 2,
   );
   const pairs: PairOfChanges[] = [];
   for (let i = 0; i < local.length; i++)
@@ -1087,12 +1089,17 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
       const isOfReview = [a, b].every(({ candidates: [one] }) => one!.review !== undefined || isOfReviews(one!));
       const isMixed = [a, b].some(({ candidates: [one] }) => isOfReviews(one!));
       const error = isMixed ? CONVENTION_ERROR : REVIEW_ERROR;
-      const mixed = isOfReview ? error * Math.min(Math.abs(a.effect - 1), Math.abs(b.effect - 1)) : 0;
+      const mixed = isOfReview ? error * Math.min(...[a, b].map((one) => measureLargest(one.effects))) : 0;
       if (errors[0]! <= 2 * tolerance + 2 * moves + mixed + 1e-9)
-        pairs.push({ pair: [a, b], error: errors[0]!, sum: errors.reduce((sum, one) => sum + one, 0) });
+        pairs.push({ pair: [a, b], error: errors[0]!, sum: errors.reduce((sum, one) => sum + one, 0), isMixed });
     }
   const ordered = [
     ...pairs.toSorted((a, b) => a.sum - b.sum).slice(0, PAIRS_MAX / 2),
+    // The effect of a convention on a review that is moved is known least.
+    ...pairs
+      .filter(({ isMixed }) => isMixed)
+      .toSorted((a, b) => a.sum - b.sum)
+      .slice(0, PAIRS_MAX / 2),
     ...pairs.toSorted((a, b) => a.error - b.error).slice(0, PAIRS_MAX / 2),
   ];
   // Of many pairs, some explain a session by chance: evidence are later sessions.
@@ -1110,6 +1117,10 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   });
 }
 
+/** Returns the largest of the effects on a few sessions. */
+const measureLargest = (effects: readonly number[]): number =>
+  Math.max(...effects.map((effect) => Math.abs(effect - 1)));
+
 /** Returns true for a convention that acts at reviews. */
 const isOfReviews = ({ date, subject, free }: Candidate): boolean =>
   date === null && free === undefined && (subject === 'cap' || subject === 'pricing');
@@ -1119,6 +1130,8 @@ interface PairOfChanges {
   /** Error of the product of the effects on the session of the difference, and its sum with the next sessions. */
   readonly error: number;
   readonly sum: number;
+  /** True with a convention of reviews. */
+  readonly isMixed: boolean;
 }
 
 /** Returns the day of the difference and the days after it that are computed first. */

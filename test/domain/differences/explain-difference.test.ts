@@ -61,6 +61,8 @@ test.each([
   ['a ratio of a split far from its own in an index by prices', 127],
   ['a session near the rounding before a convention is found', 158],
   ['the square of the ratio of a split in an index by prices', 163],
+  ['a review a session early, with weights fixed at its effect', 102],
+  ['a review a session early, with another cap', 200],
 ])('%s: the planted causes are named, and no other', (_, seed) => {
   const planted = createWideCase(seed)!;
   const { causes, reproduced } = explainCase(planted);

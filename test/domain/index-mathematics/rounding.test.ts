@@ -156,6 +156,18 @@ describe('a rounded divisor', () => {
     expectNear(readLevels(run, 'price')[3]!, (q * (130 + 99)) / 0.68);
   });
 
+  // One share each, worth 100.3: the divisor 1.003 becomes 1.00, and after the split 80.3 / 100.3 = 0.8006 becomes 0.80.
+  test('is the one of the next session without a move of prices, and that to which a split of one share is applied', () => {
+    const run = runIndexCase({
+      close: { A: [40, 40, 20, 20], B: [60.3, 60.3, 60.3, 60.3] },
+      actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: DAYS[2]! }],
+      weighting: { type: 'PriceWeight' },
+      document: { rounding: { divisor: 2 } },
+    });
+    expect([...run.index.book.divisor]).toEqual([1, 1, 0.8, 0.8]);
+    readLevels(run, 'price').forEach((level, t) => expectNear(level, [100, 100.3, 100.375, 100.375][t]!));
+  });
+
   test('that would be 0 is refused with both numbers', () => {
     const ask = () => runIndexCase({ ...sketch, document: { base_market_value: 20, rounding: { divisor: 0 } } });
     expect(ask).toThrow(/divisor 0.170* .*which is 0 with 0 decimals|divisor 0.200* .*which is 0 with 0 decimals/);

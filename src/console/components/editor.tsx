@@ -10,7 +10,7 @@ import { Button } from './controls/button.js';
 import { NoteInput } from './controls/comment.js';
 import { Problem } from './feedback.js';
 import { Field } from './form/field.js';
-import { Confirm } from './layout/dialog.js';
+import { DeleteButton } from './layout/dialog.js';
 import { Page } from './layout/page.js';
 import { MayNot } from './permission.js';
 import { type VersionedFamily, VersionHistory } from './versions/history.js';
@@ -149,7 +149,12 @@ export function Editor(props: EditorProps) {
         may(scope) ? (
           <>
             {actions?.(edited)}
-            {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
+            {isStored && remove !== undefined && (
+              <DeleteButton
+                subject={props.subject ?? title}
+                onConfirm={() => void remove().then(notifyChange).then(props.onRemoved)}
+              />
+            )}
             {missing.length > 0 && <span class="quiet">Required: {missing.join(', ')}</span>}
             {hasNote && edited.isChanged && <NoteInput value={edited.note} onChange={edited.setNote} />}
             <Button
@@ -291,28 +296,4 @@ function useEdited({ opened, validate, save, reread, idMember }: EditorProps): E
       return store(written, replacedDocument);
     },
   };
-}
-
-function Remove({
-  title,
-  subject = title,
-  remove,
-  onRemoved,
-}: Pick<EditorProps, 'title' | 'subject' | 'onRemoved'> & Required<Pick<EditorProps, 'remove'>>) {
-  const [isAsking, setAsking] = useState(false);
-  return (
-    <>
-      <Button kind="danger" onClick={() => setAsking(true)}>
-        Delete
-      </Button>
-      {isAsking && (
-        <Confirm
-          title={`Delete ${subject}?`}
-          action="Delete"
-          onConfirm={() => void remove().then(notifyChange).then(onRemoved)}
-          onClose={() => setAsking(false)}
-        />
-      )}
-    </>
-  );
 }

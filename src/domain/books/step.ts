@@ -582,8 +582,8 @@ function hasSeparateTerms({ tables: { ofShorts, effects }, holdings: { units } }
 }
 
 /**
- * Returns the divisor after the previous close was adjusted. Without rounding, that of fixed numbers of shares is their market
- * value over the level.
+ * Returns the divisor after the previous close was adjusted. Without rounding, that of fixed numbers of shares is their
+ * market value over the level.
  */
 function computeOpeningDivisor(state: BookState, session: number, { growth, marketValue }: OpenedSession): number {
   const { divisor, exactDivisor, reinvested } = state.series;

@@ -1,7 +1,7 @@
 import '../dialog.css';
 import '../side-panel.css';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button, Icon } from '../controls/button.js';
 
 interface ConfirmProps {
@@ -34,6 +34,34 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
         </Button>
       </div>
     </dialog>
+  );
+}
+
+interface DeleteButtonProps {
+  /** Name of what is deleted. */
+  readonly subject: string;
+  /** Default: Delete. */
+  readonly label?: string;
+  readonly kind?: 'plain' | 'danger';
+  /** Effect of the deletion on other documents. */
+  readonly children?: ComponentChildren;
+  onConfirm(): void;
+}
+
+/** Renders a button that deletes after a confirmation. */
+export function DeleteButton({ subject, label = 'Delete', kind = 'danger', children, onConfirm }: DeleteButtonProps) {
+  const [isAsking, setAsking] = useState(false);
+  return (
+    <>
+      <Button kind={kind} onClick={() => setAsking(true)}>
+        {label}
+      </Button>
+      {isAsking && (
+        <Confirm title={`Delete ${subject}?`} action="Delete" onConfirm={onConfirm} onClose={() => setAsking(false)}>
+          {children}
+        </Confirm>
+      )}
+    </>
   );
 }
 

@@ -24,7 +24,7 @@ import { Answered, Badge, EmptyState, FiguresSkeleton, Findings, Problem, Wait }
 import { Field } from '../../components/form/field.js';
 import { listRows, RowList } from '../../components/form/row-list.js';
 import { JobTable } from '../../components/jobs.js';
-import { Confirm, FormDialog } from '../../components/layout/dialog.js';
+import { DeleteButton, FormDialog } from '../../components/layout/dialog.js';
 import { addPoints, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { Earlier, Fold, RiskWindow } from '../../components/layout/preview.js';
@@ -289,7 +289,6 @@ function SaveConstraints({ name, findings, isValid, stored, onName, onSave }: Sa
 }
 
 function DeleteSet({ id }: { readonly id: string }) {
-  const [isAsking, setAsking] = useState(false);
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
@@ -297,19 +296,9 @@ function DeleteSet({ id }: { readonly id: string }) {
       notifyChange();
     });
   return (
-    <>
-      <Button onClick={() => setAsking(true)}>Delete {id}</Button>
-      {isAsking && (
-        <Confirm
-          title={`Delete ${id}?`}
-          action="Delete"
-          onConfirm={() => void remove()}
-          onClose={() => setAsking(false)}
-        >
-          <p>Existing runs are kept.</p>
-        </Confirm>
-      )}
-    </>
+    <DeleteButton subject={id} label={`Delete ${id}`} kind="plain" onConfirm={() => void remove()}>
+      <p>Existing runs are kept.</p>
+    </DeleteButton>
   );
 }
 

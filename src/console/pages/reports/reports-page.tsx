@@ -60,7 +60,7 @@ import {
   listFigures,
   listReportIndices,
 } from './report-words.js';
-import { Confirm } from '../../components/layout/dialog.js';
+import { DeleteButton } from '../../components/layout/dialog.js';
 import { getJob } from '../../state/live.js';
 
 /** Number of reports that are shown at first. */
@@ -938,7 +938,6 @@ function ReportLinks({ report, pdf }: ReportProps) {
 
 /** Renders buttons that open, download and delete a report. */
 function ReportActions({ report, pdf }: ReportProps) {
-  const [isAsking, setAsking] = useState(false);
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteRender', { params: { render_id: report.render_id } });
@@ -949,19 +948,9 @@ function ReportActions({ report, pdf }: ReportProps) {
     <>
       <ReportLinks report={report} pdf={pdf} />
       {may('write') && (
-        <Button kind="danger" onClick={() => setAsking(true)}>
-          Delete
-        </Button>
-      )}
-      {isAsking && (
-        <Confirm
-          title={`Delete ${formatReportTitle(report)}?`}
-          action="Delete"
-          onConfirm={() => void remove()}
-          onClose={() => setAsking(false)}
-        >
+        <DeleteButton subject={formatReportTitle(report)} onConfirm={() => void remove()}>
           <p>It can be rendered again later from the stored run.</p>
-        </Confirm>
+        </DeleteButton>
       )}
     </>
   );

@@ -18,7 +18,7 @@ import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { JobState } from '../../components/jobs.js';
 import { Bars } from '../../components/layout/bars.js';
-import { Confirm, FormDialog } from '../../components/layout/dialog.js';
+import { DeleteButton, FormDialog } from '../../components/layout/dialog.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section, useWidth } from '../../components/layout/page.js';
 import { createRegisterPage } from '../../components/register.js';
@@ -114,7 +114,6 @@ const download = (id: string) =>
   });
 
 function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean }) {
-  const [isAsking, setAsking] = useState(false);
   const params = { model_id: id };
   const remove = () =>
     attempt(async () => {
@@ -136,19 +135,9 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
         </ActionButton>
       )}
       {may('write') && (
-        <Button kind="danger" onClick={() => setAsking(true)}>
-          Delete
-        </Button>
-      )}
-      {isAsking && (
-        <Confirm
-          title={`Delete ${id}?`}
-          action="Delete"
-          onConfirm={() => void remove()}
-          onClose={() => setAsking(false)}
-        >
+        <DeleteButton subject={id} onConfirm={() => void remove()}>
           <p>Derived indices that use it can no longer be run.</p>
-        </Confirm>
+        </DeleteButton>
       )}
     </>
   );

@@ -20,7 +20,7 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './run-columns.js';
-import { createWindowSpan, readWindow, type RequestedDates, spreadRounding } from './run-window.js';
+import { createWindowSpan, readWindow, type RequestedDates } from './run-window.js';
 
 export interface GroupsInput {
   readonly window: RequestedDates;
@@ -249,7 +249,7 @@ interface BookGrouping extends Grouping {
  * @throws Refusal NO_COMMON_DATES
  */
 function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
-  const { sm, from, length, columns, weights, events, overlay, gross, exactDivisor } = book;
+  const { sm, from, length, columns, weights, events, overlay } = book;
   const firstRow = findLastAtMost(sm.sessions, days[0]!) - from;
   for (let t = 0; t < days.length; t++) {
     if (firstRow < 0 || firstRow + t >= length || sm.sessions[from + firstRow + t] !== days[t]) {
@@ -271,7 +271,6 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
     const driftedWeights = weightsBefore.get(position) ?? weights.subarray(position * H, (position + 1) * H);
     for (let i = 0; i < H; i++) parts[i] = driftedWeights[i]! * drift[position]! - periodWeights[i]!;
     earnings.addTo(parts, position);
-    if (exactDivisor !== undefined) spreadRounding(parts, periodWeights, gross[position]!);
     const groupedPeriod = sumByGroup(periodWeights, parts, grouping, period);
     for (const { contributions } of overlay?.parts ?? [])
       addToCash(groupedPeriod, grouping.cash, contributions[position]!);

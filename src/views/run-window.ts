@@ -3,6 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { spreadRounding } from '#domain/books/book.js';
 import { listUnchangedWeights, openPanelRows, type PanelRows } from './run-columns.js';
 
 /** Requested window as dates YYYY-MM-DD. An end that was not given is null. */
@@ -185,31 +186,6 @@ function contributeAndGrow(
     parts[i] = computeContribution(grownWeight, weight);
     if (parts[i] !== 0 && weight !== 0) growth[i]! *= grownWeight / weight;
   }
-}
-
-/** Difference of a return from the sum of its contributions below which it is a rounding error of the sum. */
-const SUM_NOISE = 1e-14;
-
-/**
- * Adds to contributions what the rounding of the divisor adds to the return of cash. The rounding changes the value of
- * securities and cash by one factor, but cash has no contribution. Its difference is spread over the held securities in
- * proportion to the absolute weights.
- * @param parts contributions before costs, [H]
- * @param held weights at the start of the period, [H]
- * @param growth growth of the value over the period, before costs
- * @returns difference per unit of absolute weight; 0 without cash, and if the divisor is not rounded in the period
- */
-export function spreadRounding(parts: Float64Array, held: Float64Array, growth: number): number {
-  let difference = growth - 1;
-  let heldWeight = 0;
-  for (let i = 0; i < parts.length; i++) {
-    difference -= parts[i]!;
-    heldWeight += Math.abs(held[i]!);
-  }
-  if (Math.abs(difference) <= SUM_NOISE || heldWeight === 0) return 0;
-  const rounding = difference / heldWeight;
-  for (let i = 0; i < parts.length; i++) parts[i]! += Math.abs(held[i]!) * rounding;
-  return rounding;
 }
 
 interface RoundedSecurities extends DriftedWeights {

@@ -159,40 +159,53 @@ export const NO_COUNT_CHANGES: Pick<Transfers, 'keptAt' | 'kept'> = {
   kept: new Float64Array(0),
 };
 
-interface TransferBook {
-  readonly transfers?: Transfers;
-  readonly columns: Int32Array;
-  readonly weights: Float64Array;
-}
+type TransferBook = Pick<
+  Book,
+  'transfers' | 'columns' | 'weights' | 'events' | 'cash' | 'gross' | 'drift' | 'overlay' | 'exactDivisor' | 'length'
+>;
 
-const wholeTransfersCache = new WeakMap<Transfers, Transfers>();
+const wholeTransfersCache = new WeakMap<TransferBook, Transfers>();
 
 /**
- * Returns the transfers of a book, with a row for each security that kept only a part of its weight.
- * @cost O(H) for each change, once
+ * Returns the transfers of a book, with a row for each security that kept only a part of its weight, and for each
+ * security to which the rounding of the divisor of a book with cash is assigned. `book` has the weights of all sessions.
+ * @cost O(H) for each change of share counts, and O(T H) for a book with cash and a rounded divisor, once
  */
 export function listTransfers(book: TransferBook): Transfers | undefined {
   const { transfers } = book;
-  if (transfers === undefined || transfers.keptAt.length === 0) return transfers;
-  const cachedTransfers = wholeTransfersCache.get(transfers) ?? spreadTransfers(book, transfers);
-  wholeTransfersCache.set(transfers, cachedTransfers);
+  const hasRounding = hasRoundedCash(book);
+  if (!hasRounding && (transfers === undefined || transfers.keptAt.length === 0)) return transfers;
+  const cachedTransfers = wholeTransfersCache.get(book) ?? spreadTransfers(book, hasRounding);
+  wholeTransfersCache.set(book, cachedTransfers);
   return cachedTransfers;
 }
 
-function spreadTransfers({ columns, weights }: Omit<TransferBook, 'transfers'>, transfers: Transfers): Transfers {
+function hasRoundedCash({ exactDivisor, cash, weights, columns, length }: TransferBook): boolean {
+  return exactDivisor !== undefined && weights.length === columns.length * length && cash.some((share) => share !== 0);
+}
+
+interface TransferRow {
+  readonly t: number;
+  readonly slot: number;
+  readonly dividends: number;
+  readonly moved: number;
+}
+
+function spreadTransfers(book: TransferBook, hasRounding: boolean): Transfers {
+  const { columns, weights, transfers } = book;
   const H = columns.length;
-  const rows = Array.from(transfers.at, (t, i) => ({
-    t,
-    slot: transfers.slot[i]!,
-    dividends: transfers.dividends[i]!,
-    moved: transfers.moved[i]!,
-  }));
-  transfers.keptAt.forEach((t, i) => {
+  const rows: TransferRow[] = [];
+  transfers?.at.forEach((t, i) =>
+    rows.push({ t, slot: transfers.slot[i]!, dividends: transfers.dividends[i]!, moved: transfers.moved[i]! }),
+  );
+  transfers?.keptAt.forEach((t, i) => {
     for (let slot = 0; slot < H; slot++) {
       const weight = weights[(t - 1) * H + slot]!;
       if (weight !== 0) rows.push({ t, slot, dividends: 0, moved: weight * (1 - transfers.kept[i]!) });
     }
   });
+  rows.sort((a, b) => a.t - b.t);
+  if (hasRounding) rows.push(...listRoundings(book, rows));
   rows.sort((a, b) => a.t - b.t);
   return {
     at: Int32Array.from(rows, ({ t }) => t),
@@ -201,6 +214,56 @@ function spreadTransfers({ columns, weights }: Omit<TransferBook, 'transfers'>, 
     moved: Float64Array.from(rows, ({ moved }) => moved),
     ...NO_COUNT_CHANGES,
   };
+}
+
+/** Returns what the rounding of the divisor adds to cash, by session and security: see `spreadRounding`. */
+function listRoundings(book: TransferBook, transferRows: readonly TransferRow[]): TransferRow[] {
+  const { columns, weights, events, gross, length } = book;
+  const H = columns.length;
+  const weightsBefore = new Map(events.map(({ at, before }) => [at, before]));
+  const drift = readDrift(book);
+  const parts = new Float64Array(H);
+  const rows: TransferRow[] = [];
+  let next = 0;
+  for (let t = 1; t < length; t++) {
+    const held = weights.subarray((t - 1) * H, t * H);
+    const drifted = weightsBefore.get(t) ?? weights.subarray(t * H, (t + 1) * H);
+    for (let slot = 0; slot < H; slot++) parts[slot] = drifted[slot]! * drift[t]! - held[slot]!;
+    for (; next < transferRows.length && transferRows[next]!.t <= t; next++) {
+      const { t: at, slot, dividends, moved } = transferRows[next]!;
+      if (at === t) parts[slot]! += dividends + moved;
+    }
+    const rounding = spreadRounding(parts, held, gross[t]!);
+    if (rounding === 0) continue;
+    for (let slot = 0; slot < H; slot++)
+      if (held[slot] !== 0) rows.push({ t, slot, dividends: 0, moved: Math.abs(held[slot]!) * rounding });
+  }
+  return rows;
+}
+
+/** Difference of a return from the sum of its contributions below which it is a rounding error of the sum. */
+const SUM_NOISE = 1e-14;
+
+/**
+ * Adds to contributions what the rounding of the divisor adds to the return of cash. The rounding changes the value of
+ * securities and cash by one factor, but cash has no contribution. Its difference is spread over the held securities in
+ * proportion to the absolute weights.
+ * @param parts contributions before costs, [H]
+ * @param held weights at the start of the period, [H]
+ * @param growth growth of the value over the period, before costs
+ * @returns difference per unit of absolute weight; 0 without cash, and if the divisor is not rounded in the period
+ */
+export function spreadRounding(parts: Float64Array, held: Float64Array, growth: number): number {
+  let difference = growth - 1;
+  let heldWeight = 0;
+  for (let i = 0; i < parts.length; i++) {
+    difference -= parts[i]!;
+    heldWeight += Math.abs(held[i]!);
+  }
+  if (Math.abs(difference) <= SUM_NOISE || heldWeight === 0) return 0;
+  const rounding = difference / heldWeight;
+  for (let i = 0; i < parts.length; i++) parts[i]! += Math.abs(held[i]!) * rounding;
+  return rounding;
 }
 
 /** Keys of mergers into securities outside the universe of an index: see `createMergerKey`. */

@@ -17,9 +17,10 @@ import { createReconcileView } from '#views/reconcile.js';
 import { encodeRecord } from '#views/json/record.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { CONSTITUENT } from './event-case.js';
+import { buildMarket } from './market-builder.js';
 import { randomMarket } from './random-market.js';
-import { createHolding, simulateSigned, WEEK } from './signed-case.js';
-import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
+import { CALENDARS, createHolding, simulateSigned, WEEK } from './signed-case.js';
+import { randomDecider, randomDocument, randomRequest, runOn, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
@@ -348,6 +349,34 @@ test('a security that is received in a merger and sold at the same close contrib
   expectClose(byName.get('BB')!, -0.001 * bought, 1, 1e-12);
   expectClose(byName.get('NEW')!, -0.003425, 1, 1e-12);
   expectClose(sum(byName.values()), total, 1, 1e-12);
+});
+
+test('an overlay has the same parts as its index, multiplied by the exposure', () => {
+  // The index is that of the test above.
+  const base = { name: 'X', calendar: 'MAIN', base_date: WEEK[0] };
+  const source = IndexDocument.parse({
+    ...base,
+    id: 'X',
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    base_market_value: 123,
+    rounding: { divisor: 2 },
+  });
+  const overlay = { type: 'leverage', factor: 2 };
+  const doubled = IndexDocument.parse({ ...base, id: 'O', kind: 'overlay', source_index_id: 'X', overlay });
+  const market = buildMarket({
+    dates: WEEK,
+    close: { AA: [100, 100, 90, 90, 90, 90], BB: WEEK.map(() => 50) },
+    actions: [{ name: 'AA', type: 'SPECIAL_DIVIDEND', value: 10, ex: WEEK[2]! }],
+  });
+  const createDecider = createHolding(() => ({ AA: 0.3, BB: 0.2 }));
+  const columns = createColumns(runOn(CALENDARS, market, doubled, { documents: { X: source }, createDecider }));
+  const rounding = 1.1931 / 1.19 - 1;
+  const { contributions, reconciles } = createAttributionView(columns, { start: WEEK[1]!, end: WEEK[2]! });
+  const byName = new Map(contributions.map(({ asset_id: name, contribution }) => [name, contribution]));
+  expectClose(byName.get('AA')!, 2 * ((0.27 + 0.3) / 0.97) * rounding, 1, 1e-14);
+  expectClose(byName.get('BB')!, 2 * ((0.2 + 0.2) / 0.97) * rounding, 1, 1e-14);
+  expect(reconciles).toBe(true);
 });
 
 test('linking needs every period to keep something', () => {

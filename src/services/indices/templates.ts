@@ -133,18 +133,24 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     }
   }
 
-  /** Searches for the first base date on which a template has compositions. Each is tried by a run of a few sessions. */
+  /**
+   * Searches for the first base date on which a template has compositions. Each is tried by a run of a few sessions. Data
+   * that begins later also lasts to the end of a market, so a template that fails on the first and on the last date is
+   * not tried on the dates between them.
+   */
   async function searchBaseDate(preparedTemplate: PreparedTemplate, served: ServedMarket): Promise<Trial> {
     const { template } = preparedTemplate;
     const { replacements } = fitToMarket(preparedTemplate, served.market);
-    let firstProblem: Finding | null = null;
-    const baseDates = listBaseDates(served.market);
-    for (const baseDate of baseDates) {
-      const problem = await findProblem(served, parseDocuments(template, calendars, { baseDate, ...replacements }));
-      if (problem === null) return { baseDate, problem };
-      firstProblem ??= problem;
-    }
-    return { baseDate: baseDates[0]!, problem: firstProblem };
+    const findProblemOn = (baseDate: string): Promise<Finding | null> =>
+      findProblem(served, parseDocuments(template, calendars, { baseDate, ...replacements }));
+    const [firstDate, ...laterDates] = listBaseDates(served.market);
+    const firstProblem = await findProblemOn(firstDate!); // a market has at least one base date
+    if (firstProblem === null) return { baseDate: firstDate!, problem: null };
+    const lastDate = laterDates.pop();
+    if (lastDate === undefined || (await findProblemOn(lastDate)) !== null)
+      return { baseDate: firstDate!, problem: firstProblem };
+    for (const baseDate of laterDates) if ((await findProblemOn(baseDate)) === null) return { baseDate, problem: null };
+    return { baseDate: lastDate, problem: null };
   }
 
   /**

@@ -34,25 +34,17 @@ function createReach(paths) {
 /** The frame of the console and the first page: what the browser needs before it shows the first page. */
 const isFirst = createReach(['main.tsx', 'pages/home/home.tsx']);
 /** The search, which every page loads after it is shown, and the first tab of an index, whose components most pages use. */
-const isCommon = createReach([
-  'shell/palette.tsx',
-  'shell/view-parts.tsx',
-  'shell/tour-steps.ts',
-  'pages/index/index-page.tsx',
-]);
+const isCommon = createReach(['shell/palette.tsx', 'shell/view-parts.tsx', 'pages/index/index-page.tsx']);
 
 /** Fields of most forms; fields that only few pages use are loaded with these pages. */
-const isForm = (id) =>
-  /components\/form\/(?!expression|formula|row-list|list-row|kind-list|named-rows|nested-field|kinds-field|read-only|any-field)/.test(
-    id,
-  );
+const isForm = (id) => /components\/form\/(?!row-list|nested-field|any-field)/.test(id);
 
 const nameCore = (id, graph) => (id.includes('rolldown/runtime') || isFirst(id, graph) ? 'core' : null);
 const nameView = (id, graph) => (isCommon(id, graph) || isForm(id) ? 'view' : null);
 
 /** The editor of source texts, without its languages. */
 const isEditor = (id) =>
-  /node_modules\/(@codemirror\/(?!lang-)|@lezer\/(?!javascript)|style-mod|crelt|w3c-keyname|@marijn\/)|components\/code\/(code-mirror|theme)/.test(
+  /node_modules\/(@codemirror\/(?!lang-)|@lezer\/(?!javascript)|style-mod|crelt|w3c-keyname|@marijn\/)|components\/code\/code-mirror/.test(
     id,
   );
 
@@ -84,7 +76,7 @@ const config = {
             { name: nameCore, debugName: 'core', test: isShared, priority: 4 },
             {
               name: 'home',
-              test: /pages\/home\/(?!first-steps|example)|components\/event-badge|calendar\/coming/,
+              test: /pages\/home\/(?!first-steps)|calendar\/coming/,
               priority: 3,
             },
             { name: nameView, debugName: 'view', test: /src\/console\/(?!components\/(chart|table)\/)/, priority: 1 },

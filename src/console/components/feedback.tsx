@@ -15,7 +15,7 @@ import { useStores } from '../state/stores.js';
 import { formatApprovalAddress } from '../words/addresses.js';
 import { formatMessage, isMissing } from '../words/findings.js';
 import { Button } from './controls/button.js';
-import type { Column } from './table/columns.js';
+import type { Column } from './table/model.js';
 
 export type BadgeKind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
 

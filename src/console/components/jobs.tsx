@@ -21,7 +21,7 @@ import { formatPercent, MISSING_TEXT } from '../words/numbers.js';
 import { ActionButton } from './controls/action-button.js';
 import { Button } from './controls/button.js';
 import { Badge, Banner, Findings, Progress } from './feedback.js';
-import type { Column } from './table/columns.js';
+import type { Column } from './table/model.js';
 import { Table } from './table/table.js';
 
 interface JobStateProps {

@@ -9,7 +9,7 @@ import { SidePanel } from './layout/dialog.js';
 import { type Fact, Facts, type Metric, Metrics } from './layout/facts.js';
 import { Page, type PageProps, Section } from './layout/page.js';
 import { MayNot } from './permission.js';
-import { type Column, compareValues, type Sort, type TableProps } from './table/columns.js';
+import { type Column, compareValues, type Sort, type TableProps } from './table/model.js';
 import { Table } from './table/table.js';
 
 /** A range of days. */

@@ -4,7 +4,7 @@ import { isOtherStore } from '../state/live.js';
 import { type NameFacts, NamesStore, PENDING_NAMES } from '../state/market.js';
 import { formatSecurityAddress } from '../words/addresses.js';
 import { createAwaitedColumn, EmptyState } from './feedback.js';
-import type { Column } from './table/columns.js';
+import type { Column } from './table/model.js';
 
 /** Returns a column of identifiers with the names of their companies. */
 export const nameColumn = (facts: ReadonlyMap<string, NameFacts>): Column<{ readonly identifier: string }> => ({

@@ -27,7 +27,7 @@ import {
 import { formatMoment } from '../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId } from '../words/jobs.js';
 import { findTargets, listComparisons, STORE_PARTS, type Target } from '../words/search.js';
-import { STEPS } from './tour-steps.js';
+import { STEPS } from './tour.js';
 
 interface KnownSubjects {
   readonly indices: readonly { readonly id: string; readonly store_id: string | null }[];

@@ -222,7 +222,7 @@ const KeyPage = createLazyComponent<{ readonly refused: string | null }>(
   async () => (await import('./key-page.js')).KeyPage,
 );
 
-const TourCard = createLazyComponent('the tour', async () => (await import('./tour-card.js')).TourCard);
+const TourCard = createLazyComponent('the tour', async () => (await import('./tour.js')).TourCard);
 
 /** Time in milliseconds after which the palette is loaded. It then opens without a wait. */
 const PALETTE_MS = 3000;

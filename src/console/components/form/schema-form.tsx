@@ -231,7 +231,7 @@ function detectKind(schemas: Schemas, schema: Schema): FieldKind {
 
 const NestedField = createLazyComponent('the fields', async () => (await import('./nested-field.js')).NestedField);
 
-const KindsField = createLazyComponent('the fields', async () => (await import('./kinds-field.js')).KindsField);
+const KindsField = createLazyComponent('the fields', async () => (await import('./nested-field.js')).KindsField);
 
 interface SchemaFormProps {
   /** Name of the schema. */

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { parseFilter } from '../../words/tables.js';
-import { type Column, computeWidth, moveColumn, type Sort, type TableLayout, WIDTH_MIN } from './columns.js';
+import { type Column, computeWidth, moveColumn, type Sort, type TableLayout, WIDTH_MIN } from './model.js';
 
 /** Filters of a column of numbers. */
 const NUMBER_FILTERS = '5, > 5, <= 5 or 2..5';

@@ -22,8 +22,339 @@ import {
 import { storeReactivityBindings } from '@tanstack/table-core/store-reactivity-bindings';
 import { useMemo } from 'preact/hooks';
 import { lowerFirst } from '../../words/labels.js';
-import { parseFilter } from '../../words/tables.js';
-import { type Column, compareValues, isPercentColumn, type Sort, type TableLayout } from './columns.js';
+import { parseFilter, type Cells, type CellValue } from '../../words/tables.js';
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+
+export interface Column<R> {
+  readonly id: string;
+  readonly title: string;
+  /** Help for the column, for example its unit. */
+  readonly help?: string;
+  /** Minimum width in pixels. */
+  readonly width: number;
+  /**
+   * Width in pixels that the column should have. Columns of low priority are hidden to give it this width. Default: the
+   * minimum width.
+   */
+  readonly ideal?: number;
+  /** Share of the remaining width. Default: `GROWTH_FACTOR`. */
+  readonly grow?: number;
+  /**
+   * Priority of the column. In a narrow table, the columns with the highest numbers are hidden first. On a phone,
+   * hidden columns are in the second line of each row, the lowest numbers first. Columns of priority 1 are hidden only
+   * on a phone, and columns of priority 0 never. Default: 1.
+   */
+  readonly priority?: number;
+  /**
+   * Content of the column in the second line of a row on a phone: the cell after its title, a text that is truncated if
+   * the line is full, or nothing. Default: the cell if it has a value; numbers and dates have the title in front.
+   */
+  readonly below?: 'titled' | 'text' | 'nothing';
+  readonly align?: 'right';
+  /**
+   * Maximum number of lines of a text. In the second line of a row, the text is on separate lines below the other
+   * values. Default: one line that is truncated, in the second line next to other values.
+   */
+  readonly lines?: 1 | 2;
+  /** Returns the sort key of the column. */
+  value(row: R): number | string | null;
+  /** Returns the values of a column in which a row can have several. Grouped rows are listed below each of them. */
+  groups?(row: R): readonly string[];
+  /** Returns the content of a cell. Default: the value. */
+  show?(row: R): ComponentChildren;
+  /** Returns other content for the second line, where it is shown without the title of the column. */
+  showBelow?(row: R): ComponentChildren;
+  /** Returns the value in a copied row. Default: the sort key. */
+  copy?(row: R): CellValue;
+  /** Shown in place of the title. */
+  head?(): ComponentChildren;
+  /** Formats the sum over a group of rows. Present if the values can be added. */
+  total?(sum: number): ComponentChildren;
+}
+
+/** A column of numbers, with a function that formats them. */
+interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'align' | 'value' | 'show'> {
+  of(row: R): V;
+  write(value: V | number): ComponentChildren;
+  /** True if the values of several rows can be added. */
+  readonly adds?: boolean;
+}
+
+/** Creates a numeric column. Numbers are right-aligned and sorted by value. */
+export const createNumericColumn = <R, V extends number | null = number | null>({
+  of,
+  write,
+  adds = false,
+  ...column
+}: NumericColumn<R, V>): Column<R> => ({
+  ...column,
+  align: 'right',
+  value: of,
+  show: (row) => write(of(row)),
+  ...(adds ? { total: write } : {}),
+});
+
+export interface Sort {
+  readonly column: string;
+  readonly direction: 'asc' | 'desc';
+}
+
+export interface Selection {
+  readonly keys: readonly string[];
+  /** True if the rows cannot be selected together. Then there is no checkbox for all. */
+  readonly isLimited?: boolean;
+  onChange(keys: readonly string[]): void;
+}
+
+export interface TableProps<R> {
+  /** Description of the table for screen readers. */
+  readonly label: string;
+  readonly columns: readonly Column<R>[];
+  readonly rows: readonly R[];
+  getKey(row: R): string;
+  /** Returns the address to which a row links. */
+  formatAddress?(row: R): string;
+  /** Opens a row that is not a link. */
+  onOpen?(row: R): void;
+  /** Name under which the address contains sort order and search text. If absent, they are not in the address. */
+  readonly name?: string;
+  readonly sort?: Sort;
+  /** Returns the text of a row that is searched. If absent, the table has no search. */
+  searchIn?(row: R): string;
+  /** Height in pixels above which the rows scroll. */
+  readonly height?: number;
+  /** Minimum width in pixels of a table whose rows have one line. Default: `PHONE_WIDTH`. */
+  readonly oneLineMin?: number;
+  /** Text shown if the table is empty or the search finds no row. */
+  readonly empty?: string;
+  /** Key of the row that is open. */
+  readonly openKey?: string | null;
+  /** Keys of the rows selected by their checkboxes, and a callback for changes. */
+  readonly selection?: Selection;
+  /** Controls next to the search. */
+  readonly tools?: ComponentChildren;
+}
+
+/** Appends the currency to the titles of money columns. */
+export const addCurrency = <R>(
+  columns: readonly Column<R>[],
+  money: readonly string[],
+  currency: string,
+): readonly Column<R>[] =>
+  columns.map((column) =>
+    money.includes(column.id) ? { ...column, title: `${column.title} ${currency}`.trim() } : column,
+  );
+
+/** Highest priority number of columns that are never hidden to make other columns wider. */
+const IMPORTANT_PRIORITY = 3;
+
+/**
+ * Minimum width of a table in pixels without a second line. In a narrower table, columns that do not fit are in the
+ * second line of each row.
+ */
+const PHONE_WIDTH = 600;
+
+export interface FittingColumns<R> {
+  /** Columns that fit into the width. */
+  readonly fits: readonly Column<R>[];
+  /** Columns of the second line of each row, the most important ones first. Empty if rows have one line. */
+  readonly below: readonly Column<R>[];
+}
+
+/**
+ * Divides columns into those that fit into a width in pixels, and those for the second line.
+ * @param oneLineMin minimum width of a table without a second line
+ */
+export function selectFitting<R>(
+  columns: readonly Column<R>[],
+  width: number,
+  oneLineMin = PHONE_WIDTH,
+): FittingColumns<R> {
+  let keptColumns = columns;
+  for (let priority = 9; priority > 1 && computeRequiredWidth(keptColumns, priority) > width; priority--)
+    keptColumns = keptColumns.filter((column) => getPriority(column) < priority);
+  if (width >= oneLineMin) return { fits: keptColumns, below: [] };
+  const [first, ...others] = keptColumns.filter(({ title }) => title !== '');
+  for (const column of others.toReversed())
+    if (first !== undefined && getPriority(column) > 0 && computeWidth(keptColumns) > width)
+      keptColumns = keptColumns.filter((one) => one !== column);
+  const columnsBelow = columns.filter(
+    (one) => !keptColumns.includes(one) && one.title !== '' && one.below !== 'nothing',
+  );
+  return { fits: keptColumns, below: columnsBelow.toSorted((a, b) => getPriority(a) - getPriority(b)) };
+}
+
+/**
+ * Returns columns for a printed table. Paper has no details of a row that can be opened, so the second line contains
+ * every column that does not fit, in full and after its title.
+ */
+export const createPrintedColumns = <R>(columns: readonly Column<R>[]): readonly Column<R>[] =>
+  columns.map((column) => {
+    const { showBelow: _, lines: __, priority = 1, ...shared } = column;
+    return { ...shared, priority: Math.max(1, priority), below: 'titled' };
+  });
+
+/** Returns true if the text of a column wraps in the first line of a row. */
+export const wrapsInRow = <R>({ lines = 1 }: Column<R>): boolean => lines > 1;
+
+const getPriority = <R>({ priority = 1 }: Column<R>): number => priority;
+
+const computeRequiredWidth = <R>(columns: readonly Column<R>[], priority: number): number =>
+  priority > IMPORTANT_PRIORITY
+    ? columns.reduce((sum, column) => sum + Math.max(column.width, column.ideal ?? 0), 0)
+    : computeWidth(columns);
+
+/** Returns the minimum width of columns, in pixels. */
+export const computeWidth = <R>(columns: readonly Column<R>[]): number =>
+  columns.reduce((sum, column) => sum + column.width, 0);
+
+/**
+ * Returns the CSS grid template of the columns. Columns without a title, pinned columns and resized columns have a
+ * fixed width. The other columns share the rest. Their shares are multiplied, because CSS leaves space unused if the
+ * sum of all shares is below 1.
+ */
+export const formatTemplate = <R>(columns: readonly Column<R>[], isFixed: (column: Column<R>) => boolean): string =>
+  columns
+    .map((column) =>
+      isFixed(column) || column.title === ''
+        ? `${column.width}px`
+        : `minmax(${column.width}px, ${SHARE_FACTOR * (column.grow ?? GROWTH_FACTOR)}fr)`,
+    )
+    .join(' ');
+
+/** Default share of the remaining width. */
+const GROWTH_FACTOR = 0.4;
+
+const SHARE_FACTOR = 10;
+
+/** Formats a sort order for the address, for example `level:desc`. */
+export const formatSort = ({ column, direction }: Sort): string => `${column}:${direction}`;
+
+export function parseSort(text: string | null): Sort | undefined {
+  const match = /^([\w-]+):(asc|desc)$/.exec(text ?? '');
+  return match === null ? undefined : { column: match[1]!, direction: match[2] as Sort['direction'] };
+}
+
+const textCollator = new Intl.Collator('en-GB', { numeric: true, sensitivity: 'base' });
+
+/** Compares two values: numbers by size, texts alphabetically. */
+export function compareValues(a: number | string, b: number | string): number {
+  return typeof a === 'number' && typeof b === 'number' ? a - b : textCollator.compare(String(a), String(b));
+}
+
+/** Returns the cells of rows for a spreadsheet. Columns without a title contain buttons and are left out. */
+export function listCells<R>(columns: readonly Column<R>[], rows: readonly R[]): Cells {
+  const titledColumns = columns.filter(({ title }) => title !== '');
+  return {
+    header: titledColumns.map(({ title }) => title),
+    rows: rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
+  };
+}
+
+/** Layout of the columns of a table. A column is identified by its id. */
+export interface TableLayout {
+  /**
+   * Columns in the order in which they are shown. Columns that are not in the list follow in the order of the page.
+   * Default: the order of the page.
+   */
+  readonly order: readonly string[];
+  readonly hidden: readonly string[];
+  /** Columns that are also shown in narrow tables. */
+  readonly kept: readonly string[];
+  /** Columns that stay visible while the others are scrolled. */
+  readonly pinned: readonly string[];
+  /** Widths in pixels by column. */
+  readonly widths: Readonly<Record<string, number>>;
+  readonly group: string | null;
+}
+
+export const DEFAULT_LAYOUT: TableLayout = { order: [], hidden: [], kept: [], pinned: [], widths: {}, group: null };
+
+const LAYOUTS_ENTRY = 'divisor.tables';
+/** Maximum number of stored layouts; the oldest layout is dropped. */
+const LAYOUTS_MAX = 60;
+
+const layouts = signal<Readonly<Record<string, TableLayout>>>(readStoredLayouts());
+
+function readStoredLayouts(): Record<string, TableLayout> {
+  try {
+    const all: unknown = JSON.parse(localStorage.getItem(LAYOUTS_ENTRY) ?? '{}');
+    return typeof all === 'object' && all !== null ? (all as Record<string, TableLayout>) : {}; // written by `storeLayout`
+  } catch {
+    return {};
+  }
+}
+
+/** Returns the layout of a table. */
+export const getLayout = (table: string): TableLayout => ({ ...DEFAULT_LAYOUT, ...layouts.value[table] });
+
+/** Stores the layout of a table in this browser. */
+export function storeLayout(table: string, layout: TableLayout): void {
+  const { [table]: _, ...others } = layouts.peek();
+  const isPlain = JSON.stringify(layout) === JSON.stringify(DEFAULT_LAYOUT);
+  const all = Object.entries(isPlain ? others : { ...others, [table]: layout }).slice(-LAYOUTS_MAX);
+  layouts.value = Object.fromEntries(all);
+  localStorage.setItem(LAYOUTS_ENTRY, JSON.stringify(layouts.peek()));
+}
+
+/** Minimum column width after resizing, in pixels. */
+export const WIDTH_MIN = 44;
+
+/**
+ * Returns the columns with the widths of a layout. Pinned columns and columns that the user keeps are never hidden. A
+ * pinned column does not grow, because the next pinned column starts where it ends.
+ */
+export function arrangeColumns<R>(columns: readonly Column<R>[], layout: TableLayout): readonly Column<R>[] {
+  return columns.map((column) => {
+    const width = layout.widths[column.id];
+    const isKept = layout.kept.includes(column.id) || layout.pinned.includes(column.id);
+    const { grow, ...rest } = column;
+    return {
+      ...rest,
+      ...(grow === undefined || width !== undefined || layout.pinned.includes(column.id) ? {} : { grow }),
+      ...(width === undefined ? {} : { width }),
+      ...(isKept ? { priority: 0 } : {}),
+    };
+  });
+}
+
+/** Returns the left offset of each pinned column, in pixels. */
+export function listPinnedPlaces<R>(columns: readonly Column<R>[], layout: TableLayout): ReadonlyMap<string, number> {
+  const positions = new Map<string, number>();
+  let left = 0;
+  for (const { id, width } of columns) {
+    if (!layout.pinned.includes(id)) break; // pinned columns come first
+    positions.set(id, left);
+    left += width;
+  }
+  return positions;
+}
+
+/** Moves an id by a number of positions. */
+export function moveColumn(ids: readonly string[], id: string, by: number): readonly string[] {
+  const from = ids.indexOf(id);
+  const to = Math.max(0, Math.min(ids.length - 1, from + by));
+  return from === -1 ? ids : ids.toSpliced(from, 1).toSpliced(to, 0, id);
+}
+
+/** Number of rows that are examined to find the unit of a column. */
+const SAMPLE_ROWS = 20;
+
+/** Returns true if the numbers of a column are percentages. */
+function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
+  const row = rows.slice(0, SAMPLE_ROWS).find((one) => column.value(one) !== null);
+  return row !== undefined && formatText(column.show?.(row)).trim().endsWith('%');
+}
+
+/** Returns the text content of a rendered cell. */
+function formatText(shown: ComponentChildren): string {
+  if (typeof shown === 'string' || typeof shown === 'number') return String(shown);
+  if (Array.isArray(shown)) return shown.map(formatText).join('');
+  if (typeof shown === 'object' && shown !== null && 'props' in shown)
+    return formatText((shown.props as { children?: ComponentChildren }).children);
+  return '';
+}
 
 const features = tableFeatures({
   coreReactivityFeature: storeReactivityBindings(),

@@ -31,9 +31,11 @@ import {
   type TableLayout,
   type TableProps,
   wrapsInRow,
-} from './columns.js';
+  type ListEntry,
+  type TableModel,
+  useTableModel,
+} from './model.js';
 import { FilterProblems, getCellClass, getCellStyle, TableHead } from './head.js';
-import { type ListEntry, type TableModel, useTableModel } from './model.js';
 
 /** Number of lines by column; a missing column has no text. */
 type LineCounts = Readonly<Record<string, number>>;

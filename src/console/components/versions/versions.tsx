@@ -16,7 +16,7 @@ import { Answered, Badge, type BadgeKind } from '../feedback.js';
 import { Field } from '../form/field.js';
 import { JsonDocument } from '../layout/facts.js';
 import { Section } from '../layout/page.js';
-import type { Column } from '../table/columns.js';
+import type { Column } from '../table/model.js';
 import { Table } from '../table/table.js';
 import { ChangeTable, FieldTable, Sentences } from './change-table.js';
 import { useChangeSummaries } from './changed-fields.js';

@@ -13,7 +13,7 @@ import { GuideLink, Page } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
 import { listCompanyColumns } from '../../components/securities.js';
 import { StoreSelect } from '../../components/stores.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, useAsking } from '../../state/actions.js';
 import { health } from '../../state/live.js';

@@ -18,7 +18,7 @@ import { Entries, type Fact, Facts, JsonDocument, Metrics } from '../../componen
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
 import { createRegisterPage, type Register, RegisterTable } from '../../components/register.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';

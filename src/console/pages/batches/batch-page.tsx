@@ -6,7 +6,7 @@ import { JobState } from '../../components/jobs.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Facts } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';

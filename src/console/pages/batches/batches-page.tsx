@@ -10,7 +10,7 @@ import { isOver, isQuiet, JobAct } from '../../components/jobs.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { createRegisterPage, type Register } from '../../components/register.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { start } from '../../state/actions.js';
 import { getJob, liveJobs } from '../../state/live.js';
 import { getParameter, navigate, useAddressedObject } from '../../state/location.js';

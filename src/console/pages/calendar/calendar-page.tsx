@@ -8,7 +8,7 @@ import { DateInput, WeekdayDate } from '../../components/controls/range.js';
 import { Answered } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';

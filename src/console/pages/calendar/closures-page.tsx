@@ -11,7 +11,7 @@ import { listRows } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Facts } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { navigate, type PageProps } from '../../state/location.js';
 import { useExchanges } from '../../state/market.js';

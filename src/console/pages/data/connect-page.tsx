@@ -7,7 +7,7 @@ import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { navigate } from '../../state/location.js';
 import { createTrouble, may, notifyChange, service, type Trouble } from '../../state/service.js';

@@ -8,7 +8,7 @@ import { Answered } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { listCompanyColumns } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';

@@ -5,7 +5,7 @@ import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Answered, Badge } from '../../components/feedback.js';
 import { Entries, type Entry, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { activateStore } from '../../state/actions.js';
 import { health } from '../../state/live.js';

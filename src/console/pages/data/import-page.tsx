@@ -9,7 +9,7 @@ import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { activateStore } from '../../state/actions.js';
 import { getParameter, navigate, setParameters } from '../../state/location.js';

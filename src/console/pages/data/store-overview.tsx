@@ -8,7 +8,7 @@ import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Section } from '../../components/layout/page.js';
 import { Table } from '../../components/table/table.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { addQuery } from '../../state/location.js';
 import { health } from '../../state/live.js';
 import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';

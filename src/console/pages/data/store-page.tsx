@@ -19,7 +19,7 @@ import { Facts, keepWordsWhole, Metrics } from '../../components/layout/facts.js
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { findOpenTab, type Tab, Tabs } from '../../components/layout/tabs.js';
 import { usePhone } from '../../components/layout/viewport.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
 import { activateStore, attempt, type OnRefusal, start } from '../../state/actions.js';

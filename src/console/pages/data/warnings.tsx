@@ -8,7 +8,7 @@ import { Answered, Badge, EmptyState, Wait } from '../../components/feedback.js'
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Entries, Facts, keepWordsWhole } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, navigate, setParameters } from '../../state/location.js';

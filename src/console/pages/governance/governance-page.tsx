@@ -13,7 +13,7 @@ import { Answered, Badge, Banner, EmptyState } from '../../components/feedback.j
 import { Entries, type Entry, Facts, type LinkCard, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { type Register, RegisterPage } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { attempt } from '../../state/actions.js';

@@ -2,7 +2,7 @@ import type { BacktestRecordCollection, GovernanceOverview, ScheduleCollection }
 import { useMemo } from 'preact/hooks';
 import { Answered, Badge } from '../../components/feedback.js';
 import { Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { formatAddress } from '../../state/location.js';
 import { useList } from '../../state/service.js';

@@ -14,7 +14,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { Entries, type Entry as FactsEntry, Facts } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { collectRows, type Range, type Register } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';

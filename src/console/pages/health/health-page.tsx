@@ -7,7 +7,7 @@ import { renderCode } from '../../components/form/field.js';
 import { useSchemas } from '../../components/form/schema-form.js';
 import { Entries, type Entry, Facts, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';

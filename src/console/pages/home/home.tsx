@@ -27,7 +27,7 @@ import {
 } from '../../components/feedback.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { Sparkline } from '../../components/layout/sparkline.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import {
   attempt,

@@ -8,7 +8,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { type Metric, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { createNameColumns, nameColumn, useNameAddress } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { getParameter, setParameters } from '../../state/location.js';

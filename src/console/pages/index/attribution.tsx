@@ -15,7 +15,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { addPoints, addSign, type Metric, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { awaitNames, listGroupColumns, NoGroupColumn, useNameAddress } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun, useNames } from '../../state/market.js';

@@ -10,7 +10,7 @@ import { useSchemas } from '../../components/form/schema-form.js';
 import { type Metric, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { useNameAddress } from '../../components/securities.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun } from '../../state/market.js';

@@ -18,7 +18,7 @@ import { formatRunSubject } from '../../state/actions.js';
 import { findStore, isUnregistered, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { StrategyFigures, StrategySentence } from '../strategies/strategy-summary.js';
+import { StrategyFigures, StrategySentence } from '../strategies/strategy-page.js';
 import { createBody as createDraftBody } from '../designer/draft.js';
 import { runAgain } from './run-settings.js';
 import './never-run.css';

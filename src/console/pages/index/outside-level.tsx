@@ -11,7 +11,7 @@ import { JobState } from '../../components/jobs.js';
 import { Facts } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { type OnRefusal, start } from '../../state/actions.js';

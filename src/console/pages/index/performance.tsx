@@ -9,7 +9,7 @@ import { chooseRange, findChosenRange, RangeBar } from '../../components/control
 import { Answered, FiguresSkeleton } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { getPartName, Section, useWidth } from '../../components/layout/page.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';

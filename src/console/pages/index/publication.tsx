@@ -18,7 +18,7 @@ import { Confirm } from '../../components/layout/dialog.js';
 import { Facts, type LinkCard, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt } from '../../state/actions.js';
 import { copyText, saveFile } from '../../state/files.js';

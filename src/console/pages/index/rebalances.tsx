@@ -6,7 +6,7 @@ import { ExportMenu } from '../../components/controls/menu.js';
 import { Answered, Badge, createLazyComponent, Findings } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
 import { service, useList, useResource } from '../../state/service.js';
@@ -14,7 +14,7 @@ import { formatRebalanceAddress } from '../../words/addresses.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { computeYearlySum } from '../../words/statistics.js';
-import type { OrdersProps } from '../rebalance/orders.js';
+import type { OrdersProps } from '../rebalance/rebalance-page.js';
 import { findLastScheduled, listHeldRebalances } from './level-chart.js';
 
 /** Rebalance with the number of constituents that left after the rebalance before it. */
@@ -166,7 +166,7 @@ const COLUMNS: readonly Column<Row>[] = [
 /** Loaded when a tab needs it. Most visits of an index page do not. */
 const Orders = createLazyComponent<OrdersProps>(
   'the orders',
-  async () => (await import('../rebalance/orders.js')).Orders,
+  async () => (await import('../rebalance/rebalance-page.js')).Orders,
 );
 
 interface RebalancesProps {

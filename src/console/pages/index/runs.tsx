@@ -11,7 +11,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { Facts, type Metric, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn, type Selection } from '../../components/table/columns.js';
+import { type Column, createNumericColumn, type Selection } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { ChangeTable, WrittenTable } from '../../components/versions/change-table.js';
 import { readVersion } from '../../components/versions/history.js';

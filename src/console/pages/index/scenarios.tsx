@@ -19,7 +19,7 @@ import { Section } from '../../components/layout/page.js';
 import { usePhone } from '../../components/layout/viewport.js';
 import { awaitNames, useNameAddress } from '../../components/securities.js';
 import { MissingData } from '../../components/stores.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';

@@ -10,7 +10,7 @@ import { Answered, Badge, EmptyState, FiguresSkeleton } from '../../components/f
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { StoreSelect } from '../../components/stores.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
 import { service, useResource } from '../../state/service.js';

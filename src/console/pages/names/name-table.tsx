@@ -5,7 +5,7 @@ import { Select } from '../../components/controls/choice.js';
 import { Answered, Problem } from '../../components/feedback.js';
 import { addSign, Metrics } from '../../components/layout/facts.js';
 import { Sparkline } from '../../components/layout/sparkline.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { service, useResource } from '../../state/service.js';

@@ -30,7 +30,7 @@ import { Page, Section } from '../../components/layout/page.js';
 import { Earlier, Fold, RiskWindow } from '../../components/layout/preview.js';
 import { nameColumn } from '../../components/securities.js';
 import { MissingData } from '../../components/stores.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
 import { attempt, type OnRefusal, start } from '../../state/actions.js';

@@ -14,7 +14,7 @@ import { type BarEntry, Bars } from '../../components/layout/bars.js';
 import { type Metric, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { createNameColumns } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';

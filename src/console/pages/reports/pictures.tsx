@@ -217,7 +217,7 @@ function readPicture(id: string): Promise<HTMLCanvasElement> {
 
 async function drawPicture(id: string): Promise<HTMLCanvasElement> {
   const bytes = await service.value.call('getRender', { params: { render_id: id } });
-  const { openPdf } = await import('./pdf-document.js');
+  const { openPdf } = await import('./pdf.js');
   const pdf = await openPdf(bytes);
   try {
     const picture = document.createElement('canvas');

@@ -4,7 +4,7 @@ import { ActionButton } from '../../components/controls/action-button.js';
 import { Badge, type BadgeKind, Banner } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
 import { addQuery, setParameters } from '../../state/location.js';

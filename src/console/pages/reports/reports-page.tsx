@@ -852,7 +852,7 @@ function usePdfAddress(pdf: Uint8Array | undefined): string | null {
 }
 
 /** Pages as pictures, for browsers without a PDF viewer. */
-const PdfPages = createLazyComponent('the pages', async () => (await import('./pdf-pages.js')).PdfPages);
+const PdfPages = createLazyComponent('the pages', async () => (await import('./pdf.js')).PdfPages);
 
 /** Returns the job of a report, and the report after the job has succeeded. */
 function useReport(ident: string): {

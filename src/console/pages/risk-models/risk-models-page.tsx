@@ -23,7 +23,7 @@ import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section, useWidth } from '../../components/layout/page.js';
 import { createRegisterPage } from '../../components/register.js';
 import { createNameColumns, labelWithName, nameColumn } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, start } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';

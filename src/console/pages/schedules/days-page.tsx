@@ -17,7 +17,7 @@ import { SidePanel } from '../../components/layout/dialog.js';
 import { Entries, type Entry, Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { usePhone } from '../../components/layout/viewport.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';

@@ -15,7 +15,7 @@ import { Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { ReadOnly } from '../../components/permission.js';
 import { createRegisterPage } from '../../components/register.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
 import { useCalendars } from '../../state/market.js';
 import { may, service, useList, useResource } from '../../state/service.js';

@@ -1,5 +1,5 @@
 import type { SqlResult } from '#clients/typescript/divisor.js';
-import type { Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/model.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatCount, formatDecimal, formatFigure, MISSING_TEXT } from '../../words/numbers.js';
 

@@ -21,7 +21,7 @@ import { JobState } from '../../components/jobs.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
@@ -48,7 +48,7 @@ import {
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatTerms, getRunTerms, readNewestRun } from '../index/run-settings.js';
-import { NewSweepPage } from './new-sweep-page.js';
+import { NewSweepPage } from './sweeps-page.js';
 import { useParameterLabels } from './parameters.js';
 import {
   createReferenceLine,

@@ -11,7 +11,7 @@ import { addSign, type Metric, Metrics } from '../../components/layout/facts.js'
 import { Section } from '../../components/layout/page.js';
 import { createRegisterPage, type Register } from '../../components/register.js';
 import { StoreSelect } from '../../components/stores.js';
-import { type Column, createNumericColumn } from '../../components/table/columns.js';
+import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, navigate, type PageProps } from '../../state/location.js';
 import { mapResource, may, service, useList, useResource, type Resource } from '../../state/service.js';

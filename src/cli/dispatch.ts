@@ -96,8 +96,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   'verify-bundle': {
     summary: 'Recompute the published closes of a bundle from its inputs.',
-    help: async () => (await import('./commands/verify-bundle.js')).VERIFY_BUNDLE_HELP,
-    run: async (argv) => (await import('./commands/verify-bundle.js')).verifyBundleFile(argv),
+    help: async () => (await import('./commands/logs.js')).VERIFY_BUNDLE_HELP,
+    run: async (argv) => (await import('./commands/logs.js')).verifyBundleFile(argv),
   },
   audit: {
     summary: 'Export or check the audit log; list the data warnings of a data store.',

@@ -16,8 +16,10 @@ import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import { createFolderCalls, type DatabaseIdentity } from './artifacts/folder-calls.js';
-import { assertStore, claimStore, type StoreClaim } from './ownership/claim.js';
 import {
+  assertStore,
+  claimStore,
+  type StoreClaim,
   createOwnedArtifacts,
   mayRemoveOrphans,
   noOwnership,

@@ -22,7 +22,7 @@ import {
 import type { Estimator, RiskModelRequest, StoredDiagnostics } from '#domain/risk/risk-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import { createFactorModelPayload } from './factor-model.js';
+import { createFactorModelPayload } from './risk-model.js';
 
 /**
  * Returns the datapoints of a market with the settings of an index. If `terms` is null, they are for securities outside

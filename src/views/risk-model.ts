@@ -13,7 +13,12 @@ import {
 } from 'apache-arrow';
 import { toCanonicalJson } from '#domain/base/json.js';
 import type { FactorModel } from '#domain/risk/model-terms.js';
-import type { RiskModelPart, RiskModelRequest, RiskValidationRequest } from '#domain/risk/risk-models.js';
+import type {
+  RiskModelPart,
+  RiskModelRequest,
+  RiskValidationRequest,
+  FactorModelPayload,
+} from '#domain/risk/risk-models.js';
 import {
   computeCorrelationRow,
   computeVolatilities,
@@ -31,6 +36,7 @@ import {
   type PortfolioValidation,
   type RiskValidation,
 } from '#domain/risk/validation.js';
+import type { EstimatedFactors } from '#domain/risk/factors.js';
 
 /**
  * Maximum number of securities for which an Arrow stream contains the correlation. With more, the JSON text of the
@@ -300,4 +306,32 @@ function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'
 function computeRootMeanSquare(outcomes: ForecastDay['tried']): number | null {
   if (outcomes.length === 0) return null;
   return Math.sqrt(computeMean(Float64Array.from(outcomes, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
+}
+
+/** Converts the factors of an imported model to their form in the API. */
+export function toImportedFactors({ factors, covariance }: FactorModel): FactorModelPayload {
+  const K = factors.length;
+  return {
+    r_squared: null,
+    factors: factors.map((factor, k) => ({
+      factor,
+      volatility: Math.sqrt(covariance[k * (K + 1)]!),
+      mean_t_statistic: null,
+      significant_share: null,
+    })),
+  };
+}
+
+/** Converts the factors of an estimated risk model to their form in the API. */
+export function createFactorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {
+  const K = model.factors.length;
+  return {
+    r_squared: fit.rSquared,
+    factors: model.factors.map((factor, k) => ({
+      factor,
+      volatility: Math.sqrt(model.covariance[k * (K + 1)]!),
+      mean_t_statistic: fit.tStatistics?.[k] ?? null,
+      significant_share: fit.significant?.[k] ?? null,
+    })),
+  };
 }

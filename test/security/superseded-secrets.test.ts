@@ -2,8 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createSigningKeys } from '#services/publication/publications.js';
-import { createHistoryCheck, eraseSupersededSecrets, loadVersion, readHead } from '#store/history/history.js';
-import { packContent } from '#store/history/version-content.js';
+import {
+  createHistoryCheck,
+  eraseSupersededSecrets,
+  loadVersion,
+  readHead,
+  packContent,
+} from '#store/history/history.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { DOCUMENT_KINDS, formatNumberedId } from '#store/document-identity.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';

@@ -57,7 +57,14 @@ import {
 import { CsvFault, readCsv, readTextCells } from '#market/read/csv.js';
 import { createProblems, formatCellPath, formatReason, type Problems } from '#market/tables/problems.js';
 import type { ArtifactRef } from '#store/port.js';
-import { toImportedFactors } from '#views/factor-model.js';
+import {
+  toImportedFactors,
+  createRiskValidationView,
+  describeValidation,
+  encodeRiskModel,
+  writeExportedModel,
+  writeRiskModelPart,
+} from '#views/risk-model.js';
 import {
   createDatapoints,
   createPlainTerms,
@@ -65,13 +72,6 @@ import {
   type PreparedEstimate,
   prepareEstimate,
 } from '#views/risk-estimate.js';
-import {
-  createRiskValidationView,
-  describeValidation,
-  encodeRiskModel,
-  writeExportedModel,
-  writeRiskModelPart,
-} from '#views/risk-model.js';
 import {
   clearLastModel,
   openCachedCalendars,

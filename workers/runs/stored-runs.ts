@@ -15,8 +15,7 @@ import { resolveTreatment } from '#domain/definition/treatment.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { OverviewFile, RowEntry, RowsFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
 import { createClosesView } from '#views/closes.js';
-import { upgradeRecord, writeRecord } from '#views/json/record.js';
-import { encodeOverview, upgradeResult, writeResult } from '#views/json/run.js';
+import { upgradeRecord, writeRecord, encodeOverview, upgradeResult, writeResult } from '#views/json/record.js';
 import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json/writer.js';
 import {
   openCachedCalendars,

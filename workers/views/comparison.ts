@@ -31,7 +31,7 @@ import type { TaskControl } from '#jobs/tasks/messages.js';
 import type { ComparedWith, CompareViewInput, InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { type ComparedLevels, compareRuns, type RunComparison } from '#views/comparison.js';
-import { createGroupsView } from '#views/groups.js';
+import { createGroupsView } from '#views/attribution.js';
 import { createReconcileView, type MeasuredRisk, type StoredFile } from '#views/reconcile.js';
 import { readRunLevels } from '#views/run-columns.js';
 import { writeRollingRisk } from '#views/run-risk.js';

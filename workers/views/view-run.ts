@@ -81,7 +81,7 @@ import {
 } from '#views/exports/view-files.js';
 import type { FieldReader, HeldSecurities, SideName } from '#views/exposure-series.js';
 import { createExposures, estimateExposuresBytes, type Exposures, writeExposures } from '#views/exposures.js';
-import { estimateOverviewBytes, writeOverview } from '#views/json/run.js';
+import { estimateOverviewBytes, writeOverview } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
 import { roundLevels, writeLevels } from '#views/levels.js';
 import { createLimitsView } from '#views/limits.js';

@@ -1,5 +1,5 @@
-import { readdirSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readdirSync, writeFileSync, readFileSync } from 'node:fs';
+import { basename, join, extname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Day, formatDay, parseDay } from '#domain/base/time.js';
 import { AliasFile, RuleFile } from '#domain/calendars/date-rules.js';
@@ -15,9 +15,11 @@ import {
   type SessionComparison,
   type SessionReference,
   type YearDifference,
+  parseCorrections,
+  parseSessionReference,
+  readSessionReference,
 } from '#domain/calendars/session-reference.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serve/calendar-files.js';
-import { readCorrections, readReferences } from '#market/serve/calendar-references.js';
 import { alignRight, formatTable } from '../terminal.js';
 import { readFirstSentence, UsageError } from '../usage.js';
 
@@ -178,4 +180,28 @@ function writeIndex(folder: string): number {
   writeFileSync(targetPath, `[\n${index.map((entry) => `  ${JSON.stringify(entry)}`).join(',\n')}\n]\n`);
   process.stdout.write(`${index.length} codes written to ${targetPath}.\n`);
   return 0;
+}
+
+/**
+ * Reads the references of a folder, one per JSON or CSV file, in order of file names. The code of a CSV file is its
+ * name.
+ * @throws if a file is not a valid session reference
+ */
+export function readReferences(folder: string): SessionReference[] {
+  const files = readdirSync(folder).filter((name) => ['.json', '.csv'].includes(extname(name)));
+  return files.toSorted().map((name) => {
+    const text = readFileSync(join(folder, name), 'utf8');
+    try {
+      return extname(name) === '.csv'
+        ? parseSessionReference(basename(name, '.csv'), text)
+        : readSessionReference(JSON.parse(text));
+    } catch (cause) {
+      throw new Error(`${name} is not a reference of sessions: ${(cause as Error).message}`, { cause });
+    }
+  });
+}
+
+/** Reads the corrections of calendars. @throws if the file contains no valid corrections */
+export function readCorrections(file: string): Corrections {
+  return parseCorrections(JSON.parse(readFileSync(file, 'utf8')));
 }

@@ -11,7 +11,7 @@ import { openCalendars } from '#market/serve/calendar-files.js';
 import { summarisePartialDates } from '#services/stores/audits.js';
 import { watchFreeSpace } from '#store/artifacts/free-space.js';
 import { findHolder, HOME_FORMAT, type HomeFolders, listHomeFolders, readFormat } from '#store/home/home.js';
-import { probeStore } from '#store/ownership/claim.js';
+import { probeStore } from '#store/ownership/ownership.js';
 import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';

@@ -29,7 +29,7 @@ import {
   markNewStore,
   recordNewStore,
   takeOverStore,
-} from '#store/ownership/claim.js';
+} from '#store/ownership/ownership.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import {
   type DatabaseDocuments,

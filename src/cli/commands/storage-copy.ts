@@ -23,7 +23,7 @@ import {
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { listArtifactRefs } from '#store/lmdb/documents-reader.js';
 import { openSharedArtifacts } from '#store/open-store.js';
-import { assertStore, claimStore } from '#store/ownership/claim.js';
+import { assertStore, claimStore } from '#store/ownership/ownership.js';
 import type { ArtifactRef, ArtifactStore, DocumentEngine, DocumentKind, StoredDocument } from '#store/port.js';
 import { assertMigrated, clear, isMarked, markMove, unmarkMove } from '#store/postgres/migrate.js';
 import {

@@ -5,7 +5,7 @@ import { SigningKey } from '#domain/definition/publication.js';
 import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
-import type { StoreClaim } from '#store/ownership/claim.js';
+import type { StoreClaim } from '#store/ownership/ownership.js';
 import type { DocumentStore } from '#store/port.js';
 import {
   changePassword,

@@ -1,5 +1,5 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
+import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/sample-covariance.js';
 import { LIMITS } from '../base/limits.js';
 import { isConstant } from '../base/numbers.js';
 import { toCivilDate } from '../base/time.js';

@@ -11,7 +11,7 @@ import type { Indices } from '#services/indices/indices.js';
 import type { IndexQuestions } from '#services/indices/questions.js';
 import type { Strategies } from '#services/indices/strategies.js';
 import type { PurgedDocument } from '#services/shared/versions.js';
-import { formatCalendar } from '#views/icalendar.js';
+import { formatCalendar } from '#views/events.js';
 import type { OwnHandlers, Removals } from '../calls.js';
 import { getContentType, parseExportFormat } from '../handler.js';
 

@@ -1,5 +1,4 @@
-import { writeInto } from '#kernels/memory/paged-memory.js';
-import { openUncachedWrites, PADDING_BYTES } from '#kernels/memory/uncached-writes.js';
+import { writeInto, openUncachedWrites, PADDING_BYTES } from '#kernels/memory/paged-memory.js';
 import { computeBlockDigest, createDayPositions } from './day-blocks.js';
 
 /** Buffer for the cells of some consecutive days (a stripe) before they are copied to the panels. */

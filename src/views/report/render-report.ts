@@ -16,7 +16,7 @@ import {
   drawStatGrid,
   drawText,
 } from './blocks.js';
-import { drawBarChart, drawChart } from './chart-blocks.js';
+import { drawBarChart, drawChart } from './charts.js';
 import type { RunFigures } from './figures.js';
 import {
   type AlignedBlock,

@@ -3,9 +3,8 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { assertMeasured, summariseRun } from '#domain/backtest/summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
-import { encodeOverview, type RunStamp, writeResult } from '#views/json/run.js';
+import { encodeOverview, type RunStamp, writeResult, encodeRecord } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
-import { encodeRecord } from '#views/json/record.js';
 
 /** Returns the columns of a run computed as a whole. */
 function createColumns(run: Run, contentHash = 's'): RunColumns {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createAssetView } from '#views/asset.js';
-import { createAttributionView } from '#views/attribution.js';
-import { createGroupsView } from '#views/groups.js';
+import { createAttributionView, createGroupsView } from '#views/attribution.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { readHeldOn, createColumns, repeatPrice } from './shorts-case.js';

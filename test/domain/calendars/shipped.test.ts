@@ -8,7 +8,7 @@ import { compareSessions, type Corrections, correctReference } from '#domain/cal
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/date-rules.js';
 import { formatDay, parseValidDay, toCivilDate } from '#domain/base/time.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serve/calendar-files.js';
-import { readCorrections, readReferences } from '#market/serve/calendar-references.js';
+import { readCorrections, readReferences } from '#cli/commands/calendars.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SHARED = join(ROOT, '../shared/calendars');

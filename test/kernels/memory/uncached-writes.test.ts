@@ -8,8 +8,9 @@ import {
   findMemoryLimit,
   allocatePanels,
   findPagedFile,
+  openUncachedWrites,
+  PADDING_BYTES,
 } from '#kernels/memory/paged-memory.js';
-import { openUncachedWrites, PADDING_BYTES } from '#kernels/memory/uncached-writes.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

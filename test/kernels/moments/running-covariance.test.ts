@@ -3,8 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { computeSampleCovariance, demean, fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
-import { visitExponentialCovariances, visitRollingCovariances } from '#kernels/moments/running-covariance.js';
+import {
+  computeSampleCovariance,
+  demean,
+  fillHalfLifeWeights,
+  visitExponentialCovariances,
+  visitRollingCovariances,
+} from '#kernels/moments/sample-covariance.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { createRandomPanel } from '../engines/random-matrices.js';

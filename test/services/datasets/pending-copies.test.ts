@@ -7,7 +7,7 @@ import { recordDataVersion } from '#services/shared/store-documents.js';
 import { createDataVersions, type DataVersions } from '#services/stores/data-versions.js';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { copyMarket, rebuildEarlierMarket, writeContentChange, writeContentCopy } from '#workers/market/contents.js';
+import { copyMarket, rebuildEarlierMarket, writeContentChange, writeContentCopy } from '#workers/market/markets.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { NO_TABLES } from '../../domain/backtest/market-builder.js';

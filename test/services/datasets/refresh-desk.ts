@@ -16,7 +16,7 @@ import { createDatasetLoading } from '#services/stores/loading.js';
 import { localStoreFiles } from '#services/stores/files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { refreshMarket } from '#workers/market/contents.js';
+import { refreshMarket } from '#workers/market/markets.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 /** Time that is later than all writes of a test. So every file counts as unchanged for a long time. */

@@ -3,7 +3,7 @@ import { deflateRawSync } from 'node:zlib';
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/definition/index-document.js';
-import { packContent, unpackContent } from '#store/history/version-content.js';
+import { packContent, unpackContent } from '#store/history/history.js';
 
 /** Returns an index definition with a number of securities. */
 const formatDefinition = (names: number): string =>

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { createGauge, watchFreeSpace } from '#store/artifacts/free-space.js';
-import { claimStore } from '#store/ownership/claim.js';
+import { claimStore, type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/ownership.js';
 import { createBoundedCalls, guardFolder } from '#store/artifacts/folder-calls.js';
-import { type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/ownership.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 

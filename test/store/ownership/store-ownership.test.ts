@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { watchFreeSpace } from '#store/artifacts/free-space.js';
-import { claimStore, takeOverStore } from '#store/ownership/claim.js';
-import { createOwnedArtifacts, openOwnership, type StoreOwnership } from '#store/ownership/ownership.js';
+import {
+  claimStore,
+  takeOverStore,
+  createOwnedArtifacts,
+  openOwnership,
+  type StoreOwnership,
+} from '#store/ownership/ownership.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';

@@ -10,7 +10,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import { watchFreeSpace } from '#store/artifacts/free-space.js';
 import type { ArtifactDestination, ArtifactStore, FixedKeys, S3Access } from '#store/port.js';
 import { createArtifactName } from '#store/artifacts/artifact.js';
-import { claimStore } from '#store/ownership/claim.js';
+import { claimStore } from '#store/ownership/ownership.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
 import { createS3Client } from '#store/s3/client.js';
 import { IS_SOAK } from '../../soak.js';

@@ -7,7 +7,7 @@ import { digestContent } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel, removeEmptyLines } from '#market/panels/panels.js';
 import { handOverContent } from '../../market/process/handed-over.js';
-import { refreshMarket } from '#workers/market/contents.js';
+import { refreshMarket } from '#workers/market/markets.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

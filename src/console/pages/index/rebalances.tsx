@@ -15,7 +15,7 @@ import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
 import { computeYearlySum } from '../../words/statistics.js';
 import type { OrdersProps } from '../rebalance/rebalance-page.js';
-import { findLastScheduled, listHeldRebalances } from './level-chart.js';
+import { findLastScheduled, listHeldRebalances } from './performance.js';
 
 /** Rebalance with the number of constituents that left after the rebalance before it. */
 interface Row extends RebalanceRow {

@@ -35,7 +35,7 @@ import {
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatRunChange, IDENTICAL } from './changed-terms.js';
-import { rebase } from './level-chart.js';
+import { rebase } from './performance.js';
 import { formatTerms } from './run-settings.js';
 
 interface RunDifferenceProps {

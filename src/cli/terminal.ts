@@ -44,7 +44,7 @@ export function formatPercentCell(fraction: number | null): string {
 }
 
 /** Formats a number with two decimals. */
-export function formatDecimal(value: number): string {
+export function formatTwoDecimals(value: number): string {
   return value.toFixed(2);
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findTargets, listComparisons } from '#console/words/search.js';
+import { findTargets, suggestComparisons } from '#console/words/search.js';
 
 const createTarget = (text: string, kind: string) => ({ address: text, text, kind });
 const searchTargets = [
@@ -77,7 +77,7 @@ test('letters with gaps match several words in any order, and fewer words in ord
 test('compare and ids open the comparison of the indices in the order of the text', () => {
   const indices = [{ id: 'CORE' }, { id: 'CORE-40' }, { id: 'EW' }];
   const listComparedTexts = (text: string) =>
-    listComparisons(text, indices).map(({ text: title, address }) => [title, address]);
+    suggestComparisons(text, indices).map(({ text: title, address }) => [title, address]);
   const comparison = [['Compare CORE-40, EW', '/console/compare?ids=CORE-40%2CEW']];
   expect(listComparedTexts('compare core-40 ew')).toEqual(comparison);
   expect(listComparedTexts('comp CORE-40 with EW')).toEqual(comparison);

@@ -13,7 +13,7 @@ import {
 } from '#clients/typescript/divisor.js';
 import {
   alignRight,
-  formatDecimal,
+  formatTwoDecimals,
   formatPercentCell,
   formatTable,
   formatWhole,
@@ -201,7 +201,7 @@ async function runChildTour(client: DivisorClient, { job, said }: Narration): Pr
       client.call('priceFutures', {
         body: { index_id: INDEX.id, expiry: '2025-03-21', risk_free_rate: 0.045, dividend_yield: 0.018 },
       }),
-    (future) => `${future.expiry} at ${formatDecimal(future.fair_value)}, basis ${formatDecimal(future.basis)}`,
+    (future) => `${future.expiry} at ${formatTwoDecimals(future.fair_value)}, basis ${formatTwoDecimals(future.basis)}`,
   );
 }
 
@@ -262,7 +262,7 @@ function formatSummary({ metrics, concentration }: OverviewView): string {
       'annualised',
       alignRight(formatMetric('annualised_return')),
       'Sharpe ratio',
-      alignRight(formatDecimal(metrics.sharpe_ratio)),
+      alignRight(formatTwoDecimals(metrics.sharpe_ratio)),
     ],
     [
       'largest drawdown',
@@ -274,7 +274,7 @@ function formatSummary({ metrics, concentration }: OverviewView): string {
       'constituents',
       alignRight(formatWhole(concentration.constituents)),
       'effective names',
-      alignRight(formatDecimal(concentration.effective_assets)),
+      alignRight(formatTwoDecimals(concentration.effective_assets)),
     ],
   ]);
 }

@@ -6,7 +6,7 @@ import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.j
 import {
   alignRight,
   createJobScreen,
-  formatDecimal,
+  formatTwoDecimals,
   formatPercentCell,
   formatTable,
   type JobScreen,
@@ -293,9 +293,9 @@ const FRACTION_METRICS = new Set([
 /**
  * Formats a figure. A fraction becomes a percentage, another metric has two decimals, and a missing value is a dash.
  */
-export function formatFigure(name: string, value: number | null): string {
+export function formatMetricCell(name: string, value: number | null): string {
   if (value === null) return '-';
-  return FRACTION_METRICS.has(name) ? formatPercentCell(value) : formatDecimal(value);
+  return FRACTION_METRICS.has(name) ? formatPercentCell(value) : formatTwoDecimals(value);
 }
 
 /** Lists members of a result, one per row. */

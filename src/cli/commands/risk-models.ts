@@ -13,7 +13,7 @@ import {
   type EstimatorSettingName,
   MODEL_FILES,
 } from '#domain/risk/model-terms.js';
-import { alignRight, formatDecimal, formatPercentCell, formatTable, formatWhole } from '../terminal.js';
+import { alignRight, formatTwoDecimals, formatPercentCell, formatTable, formatWhole } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { type Flag, type FlagValues, readJsonFile } from './command-line.js';
 import { createOperationCommand, JOB_FLAGS, type JobCommand } from './job-command.js';
@@ -215,9 +215,9 @@ const validateRisk = createOperationCommand({
         ...families.map(({ family, portfolios, bias, share_in_band, qlike }) => [
           family,
           alignRight(formatWhole(portfolios)),
-          alignRight(formatDecimal(bias)),
+          alignRight(formatTwoDecimals(bias)),
           alignRight(formatPercentCell(share_in_band)),
-          alignRight(formatDecimal(qlike)),
+          alignRight(formatTwoDecimals(qlike)),
         ]),
       ],
     )}`,

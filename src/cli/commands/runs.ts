@@ -25,7 +25,7 @@ import {
   computeFindingsStatus,
   createOperationCommand,
   FAIL_ON_FLAGS,
-  formatFigure,
+  formatMetricCell,
   formatMembers,
   JOB_FLAGS,
   type JobCommand,
@@ -82,7 +82,7 @@ const backtest: JobCommand<BacktestRunResult> = {
       formatTable([
         ['level', `${formatEnd(level, -1)}, from ${formatEnd(level, 0)}`],
         ['rebalances', String(rebalances)],
-        ...Object.entries(metrics).map(([name, value]) => [name, formatFigure(name, value)]),
+        ...Object.entries(metrics).map(([name, value]) => [name, formatMetricCell(name, value)]),
         ['total_costs', formatWhole(total_costs)],
       ]),
       ...(findings.length === 0 ? [] : [formatFindings(findings)]),
@@ -493,7 +493,7 @@ function listSweepCells(
   return [
     alignRight(String(rank)),
     ...changes,
-    ...metrics.map((name) => alignRight(formatFigure(name, figures[name]))),
+    ...metrics.map((name) => alignRight(formatMetricCell(name, figures[name]))),
     alignRight(deflated_sharpe_ratio === null ? '-' : formatPercentCell(deflated_sharpe_ratio)),
   ];
 }

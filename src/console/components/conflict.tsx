@@ -1,6 +1,6 @@
 import './conflict/conflict.css';
 import { useId, useState } from 'preact/hooks';
-import { type ChangedField, findSide, listChangedFields, resolveChange, type Side } from '../words/changes.js';
+import { type DifferingField, findSide, listChangedFields, resolveChange, type Side } from '../words/changes.js';
 import { formatLabel, formatPathLabel } from '../words/labels.js';
 import { countValues } from '../words/numbers.js';
 import { formatPath, isObject, type Json, type JsonObject, type Path } from '../words/paths.js';
@@ -62,7 +62,7 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
 }
 
 interface FieldsProps {
-  readonly fields: readonly ChangedField[];
+  readonly fields: readonly DifferingField[];
   /** Document that provides the row names in labels. */
   readonly document: JsonObject;
   readonly chosen: ReadonlyMap<string, Side>;

@@ -6,14 +6,14 @@ import { Select } from './controls/choice.js';
 import { DateInput } from './controls/range.js';
 import { Answered, EmptyState } from './feedback.js';
 import { SidePanel } from './layout/dialog.js';
-import { type Fact, Facts, type Metric, Metrics } from './layout/facts.js';
-import { Page, type PageProps, Section } from './layout/page.js';
+import { type Fact, Facts, type LabelledFigure, Metrics } from './layout/facts.js';
+import { Page, type PageFrameProps, Section } from './layout/page.js';
 import { MayNot } from './permission.js';
 import { type Column, compareValues, type Sort, type TableProps } from './table/model.js';
 import { Table } from './table/table.js';
 
 /** A range of days. */
-export interface Range {
+export interface DayRange {
   readonly from: string;
   readonly to: string;
 }
@@ -29,16 +29,16 @@ export interface Register<R> {
   /** Name of the rows for screen readers, and while they are loading. */
   readonly label: string;
   /** Parent pages. */
-  readonly above?: PageProps['above'];
+  readonly above?: PageFrameProps['above'];
   /** Renders the line below the title. `rows` is undefined while they are loading. */
   subtitle?(rows: readonly R[] | undefined): ComponentChildren;
   /** Renders the buttons of the page. `rows` is undefined while they are loading. */
-  actions?(rows: readonly R[] | undefined, range: Range): ComponentChildren;
+  actions?(rows: readonly R[] | undefined, range: DayRange): ComponentChildren;
   /**
    * Reads the rows. It is a hook.
    * @param range ignored unless `hasRange` is true
    */
-  useRows(range: Range): Resource<readonly R[]>;
+  useRows(range: DayRange): Resource<readonly R[]>;
   /** True if the rows are read for a range of days. */
   readonly hasRange?: boolean;
   /** Scope required to read the register. Default: `read`. */
@@ -83,7 +83,7 @@ export interface Register<R> {
   formatGroup?(row: R): string;
   readonly groupLabel?: string;
   /** Figures of all rows. */
-  summarise?(rows: readonly R[]): readonly Metric[];
+  summarise?(rows: readonly R[]): readonly LabelledFigure[];
   /** Renders the table. Default: a `RegisterTable`. */
   renderTable?(rows: readonly R[]): ComponentChildren;
   /** Content above the rows, also while they are loading. */
@@ -135,7 +135,7 @@ const LISTED_DAYS = 7;
 const DAY_MS = 86_400_000;
 const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-const getChosenRange = (): Range => ({
+const getChosenRange = (): DayRange => ({
   from: getParameter('from') ?? formatDay(Date.now() - LISTED_DAYS * DAY_MS),
   to: getParameter('to') ?? formatDay(Date.now()),
 });
@@ -194,7 +194,7 @@ const closePanel = <R,>(register: Register<R>): void => setParameters({ [getPane
 const hasRow = <R,>({ getKey }: Register<R>, rows: readonly R[], key: string | null): boolean =>
   rows.some((row) => getKey(row) === key);
 
-const RangeInputs = ({ from, to }: Range) => (
+const RangeInputs = ({ from, to }: DayRange) => (
   <div class="inline-line gap-1 range-dates">
     <DateInput
       label="From"

@@ -1,5 +1,5 @@
 import { setParameters } from '../state/location.js';
-import { findStore, getChosenStore, useStores } from '../state/stores.js';
+import { findStoreOfDocument, getChosenStore, useStores } from '../state/stores.js';
 import { Select } from './controls/choice.js';
 
 /**
@@ -10,7 +10,7 @@ import { Select } from './controls/choice.js';
 export function MissingData({ store }: { readonly store: string | null }) {
   const { data } = useStores();
   if (data === undefined) return null;
-  const isRegistered = findStore(data.stores, store) !== undefined;
+  const isRegistered = findStoreOfDocument(data.stores, store) !== undefined;
   return (
     <p class="quiet">
       {isRegistered
@@ -35,7 +35,7 @@ export function MissingData({ store }: { readonly store: string | null }) {
 export function StoreSelect() {
   const stores = useStores();
   const all = stores.data?.stores ?? [];
-  const served = findStore(all, null)?.store_id;
+  const served = findStoreOfDocument(all, null)?.store_id;
   const chosen = getChosenStore() ?? served ?? '';
   if (all.length < 2 && (chosen === served || stores.data === undefined)) return null;
   const options = all.map(({ store_id: id, name, active }) => ({ value: id, text: active ? `${name}, served` : name }));

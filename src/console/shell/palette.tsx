@@ -26,7 +26,7 @@ import {
 } from '../words/addresses.js';
 import { formatMoment } from '../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId } from '../words/jobs.js';
-import { findTargets, listComparisons, STORE_PARTS, type Target } from '../words/search.js';
+import { findTargets, suggestComparisons, STORE_PARTS, type Target } from '../words/search.js';
 import { STEPS } from './tour.js';
 
 interface KnownSubjects {
@@ -363,7 +363,7 @@ function useTargets(typed: string, onShortcuts: () => void): readonly Target[] {
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
     stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
   });
-  const comparisons = listComparisons(text, indices.data?.indices ?? []);
+  const comparisons = suggestComparisons(text, indices.data?.indices ?? []);
   const found = findTargets([...all, ...listFormTargets(), ...actions, ...parts], text, securities);
   return [...comparisons, ...found].slice(0, SHOWN_MAX);
 }

@@ -22,7 +22,10 @@ function notifyRefusal({ message, findings: [first], code, detail }: Trouble): v
  * Runs an action. If the service refuses it, reports the error.
  * @returns undefined after an error
  */
-export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = notifyRefusal): Promise<T | undefined> {
+export async function tryAction<T>(
+  act: () => Promise<T>,
+  onRefusal: OnRefusal = notifyRefusal,
+): Promise<T | undefined> {
   try {
     return await act();
   } catch (thrown) {
@@ -33,27 +36,30 @@ export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = n
 }
 
 /** Submits a job. The stream of jobs reports how it ends. */
-export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusal?: OnRefusal): Promise<J | undefined> {
-  const job = await attempt(submit, onRefusal);
+export async function submitJob<J extends AnyJob>(
+  submit: () => Promise<J>,
+  onRefusal?: OnRefusal,
+): Promise<J | undefined> {
+  const job = await tryAction(submit, onRefusal);
   if (job !== undefined && 'created_at' in job) storeJob(job as unknown as JobStatus); // every job response is a JobStatus
   return job;
 }
 
 export const runIndex = (indexId: string, body: BacktestRequest, onRefusal?: OnRefusal) =>
-  start(() => service.value.call('startBacktest', { params: { index_id: indexId }, body }), onRefusal);
+  submitJob(() => service.value.call('startBacktest', { params: { index_id: indexId }, body }), onRefusal);
 
 export const activateStore = (id: string, onRefusal?: OnRefusal) =>
-  start(() => service.value.call('activateStore', { params: { store_id: id } }), onRefusal);
+  submitJob(() => service.value.call('activateStore', { params: { store_id: id } }), onRefusal);
 
 export const cancelJob = (jobId: string) =>
-  attempt(async () => {
+  tryAction(async () => {
     storeJob(await service.value.call('cancelJob', { params: { job_id: jobId } }));
     notifyChange();
   });
 
 /** Queues a failed job again with its original request. */
 export const retryJob = (jobId: string, onRefusal?: OnRefusal) =>
-  attempt(async () => {
+  tryAction(async () => {
     const { refused } = await service.value.call('retryJobs', { body: { job_ids: [jobId] } });
     const [first] = refused;
     if (first !== undefined) throw new Error(first.message);

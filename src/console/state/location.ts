@@ -107,7 +107,7 @@ export function useAddressed(name: string): AddressedText {
 }
 
 /** Parses a JSON address parameter; undefined if the text is not valid JSON. */
-export function parseJson(text: string | null): Json | undefined {
+export function parseJsonParameter(text: string | null): Json | undefined {
   try {
     return text === null ? undefined : (JSON.parse(text) as Json);
   } catch {
@@ -118,7 +118,7 @@ export function parseJson(text: string | null): Json | undefined {
 /** Keeps an object in the address while it differs from its initial value. */
 export function useAddressedObject(name: string, first: JsonObject): readonly [JsonObject, (next: JsonObject) => void] {
   const { text, put } = useAddressed(name);
-  const value = useMemo(() => parseJson(text), [text]);
+  const value = useMemo(() => parseJsonParameter(text), [text]);
   return [
     isObject(value) ? value : first,
     (next) => {

@@ -1,7 +1,7 @@
 import type { AuditLog, PublicationEntry, PublicKey } from '#clients/typescript/divisor.js';
 
 /** Result of the verification of a log. */
-export interface Verdict {
+export interface LogVerdict {
   /** Number of valid entries at the start of the log. */
   readonly sound: number;
   /** True if signatures were verified as well. */
@@ -16,10 +16,10 @@ const NO_HASH = '0'.repeat(64);
  * Verifies the hash chain and the signatures of a log in the browser. The service need not be trusted.
  * @cost 0.1 ms per entry, on other threads
  */
-export async function verifyEntries(
+export async function verifyPublishedLog(
   entries: readonly PublicationEntry[],
   keys: readonly PublicKey[],
-): Promise<Verdict> {
+): Promise<LogVerdict> {
   const verifiers = new Map(
     await Promise.all(keys.map(async (key) => [key.key_id, await createVerifier(key)] as const)),
   );
@@ -131,7 +131,7 @@ export interface AuditVerdict {
  * The service need not be trusted.
  * @cost 0.1 ms per entry, on other threads
  */
-export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
+export async function verifyAuditLog({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
   const broken = await findFirstFault(entries, { findLinkFault: findAuditLinkFault, findOwnFault: findHashFault });
   if (broken !== null) {
     const fault = `entry ${entries[broken.position]!.seq}: ${broken.text}`; // the entry was found in the list

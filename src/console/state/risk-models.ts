@@ -5,7 +5,7 @@ import { NamesStore } from './market.js';
 import { useList } from './service.js';
 
 /** Stored risk model with its data store. */
-export interface StoredModel {
+export interface ListedModel {
   readonly model: RiskModelCollection['risk_models'][number];
   /**
    * Store of the returns; for a model that was stored without its store, that of its index. Null for the served store.
@@ -15,7 +15,7 @@ export interface StoredModel {
 }
 
 /** Reads the stored risk models. The list is empty until the models and the indices are known. */
-export function useStoredModels(): readonly StoredModel[] {
+export function useStoredModels(): readonly ListedModel[] {
   const models = useList('risk models');
   const indices = useList('indices', { isLater: true });
   if (models.data === undefined || indices.data === undefined) return [];
@@ -30,15 +30,15 @@ export function useStoredModels(): readonly StoredModel[] {
  * Returns the risk models that apply to the displayed index. Equal tickers of different data stores are different
  * securities, so models of other stores are left out.
  */
-export function useModelsOfStore(): readonly StoredModel['model'][] {
+export function useModelsOfStore(): readonly ListedModel['model'][] {
   return selectModels(useStoredModels(), useContext(NamesStore));
 }
 
 /** Returns the risk models that apply to an index of a data store. */
 export function selectModels(
-  models: readonly StoredModel[],
+  models: readonly ListedModel[],
   indexStore: string | null,
-): readonly StoredModel['model'][] {
+): readonly ListedModel['model'][] {
   const ownStore = resolveStore(indexStore);
   return models
     .filter(({ store }) => store === undefined || resolveStore(store) === ownStore)

@@ -5,7 +5,7 @@ import type {
   RunSummaryRow,
   StoredStrategy,
 } from '#clients/typescript/divisor.js';
-import { describeLag, findLag, formatStale } from '../words/freshness.js';
+import { formatLag, findLag, formatStale } from '../words/freshness.js';
 import { formatJobId } from '../words/jobs.js';
 import { isObject, type Json } from '../words/paths.js';
 import { health } from './live.js';
@@ -53,7 +53,7 @@ export function describeRunLag(
   if (stale !== null) return { text: formatStale(stale), title: stale.reasons.join(' ') };
   const lag = findLag(health.value?.freshness, store ?? health.value?.store?.active ?? null);
   if (lag === undefined || lag.behind === 0) return null;
-  return { text: STORE_BEHIND, title: `up to date with the store, which is ${describeLag(lag)}` };
+  return { text: STORE_BEHIND, title: `up to date with the store, which is ${formatLag(lag)}` };
 }
 
 /** Returns the query parameters of the run on this page: the run in the address, or nothing for the latest run. */

@@ -11,14 +11,14 @@ export const useStores = (isNeeded = true) =>
  * Returns the data store of a document: the named one, or the served one if the document names none.
  * @param id undefined until it is known
  */
-export const findStore = (
+export const findStoreOfDocument = (
   stores: readonly DataStore[] | undefined,
   id: string | null | undefined,
 ): DataStore | undefined => stores?.find((store) => (id === null ? store.active : store.store_id === id));
 
 /** Returns true if a document names a data store that is not registered. Returns false until the stores are known. */
 export const isUnregistered = (stores: readonly DataStore[] | undefined, id: string | null): boolean =>
-  id !== null && stores !== undefined && findStore(stores, id) === undefined;
+  id !== null && stores !== undefined && findStoreOfDocument(stores, id) === undefined;
 
 /** Returns the data store in the address; undefined for the served store. */
 export const getChosenStore = (): string | undefined => getParameter('store') ?? undefined;

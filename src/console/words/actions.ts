@@ -68,7 +68,7 @@ type Value = number | null;
  * Formats a value before and after an event, for example `1.25 → 1.5`. If both are formatted alike, the relative change
  * is added in basis points, or `unchanged` if it rounds to zero.
  */
-export function describeChange(before: Value, after: Value, write: (value: Value) => string): string {
+export function describeValueChange(before: Value, after: Value, write: (value: Value) => string): string {
   const [from, to] = [write(before), write(after)];
   if (from !== to) return `${from} → ${to}`;
   if (before === null || after === null) return MISSING_TEXT;

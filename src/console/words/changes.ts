@@ -1,6 +1,6 @@
 import {
   addValue,
-  type Difference,
+  type PathDifference,
   formatPath,
   getValueAt,
   isObject,
@@ -36,9 +36,9 @@ const DESCRIPTIVE_MEMBERS: readonly string[] = ['name', 'description', 'tags'];
 /** Changes of a definition, split by their effect on published closes. */
 export interface SortedChanges {
   /** Changes that can apply from a date. */
-  readonly amendable: readonly Difference[];
+  readonly amendable: readonly PathDifference[];
   /** Changes that can only apply to the whole history. */
-  readonly fixed: readonly Difference[];
+  readonly fixed: readonly PathDifference[];
 }
 
 /**
@@ -52,7 +52,7 @@ export function sortChanges(before: JsonObject, after: JsonObject, through: stri
       !DESCRIPTIVE_MEMBERS.includes(String(member)) &&
       !(member === 'amendments' && areLater(before, after, through)),
   );
-  const isFixed = ({ path: [member, part, name] }: Difference): boolean =>
+  const isFixed = ({ path: [member, part, name] }: PathDifference): boolean =>
     !AMENDABLE_MEMBERS.includes(String(member)) || (part === 'treatment' && FIXED_TREATMENT.includes(String(name)));
   return { amendable: changes.filter((change) => !isFixed(change)), fixed: changes.filter(isFixed) };
 }
@@ -111,7 +111,7 @@ function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): 
 export function addAmendment(date: string, terms: JsonObject, changed: AmendedDefinition): JsonObject {
   const { before, after } = changed;
   const { inForce, amended } = computeDefinitionsOn(date, changed);
-  const amendment = { ...terms, effective_from: date, changes: createPatch(inForce, amended) };
+  const amendment = { ...terms, effective_from: date, changes: createMergePatch(inForce, amended) };
   const descriptions = Object.fromEntries(DESCRIPTIVE_MEMBERS.map((member) => [member, after[member]]));
   return {
     ...before,
@@ -139,13 +139,13 @@ function mergePatch(target: Json | undefined, patch: Json): Json {
  * Creates the JSON merge patch that turns one object into another.
  * @source RFC 7396
  */
-export function createPatch(before: JsonObject, after: JsonObject): JsonObject {
+export function createMergePatch(before: JsonObject, after: JsonObject): JsonObject {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return Object.fromEntries(
     names.flatMap((name) => {
       const [was, is] = [before[name], after[name]];
       if (JSON.stringify(was) === JSON.stringify(is)) return [];
-      return [[name, isObject(was) && isObject(is) ? createPatch(was, is) : (is ?? null)] as const];
+      return [[name, isObject(was) && isObject(is) ? createMergePatch(was, is) : (is ?? null)] as const];
     }),
   );
 }
@@ -174,7 +174,7 @@ export function markChange(text: string, others: readonly string[]): MarkedWord 
 }
 
 /** A field in which two versions of a document differ. */
-export interface ChangedField {
+export interface DifferingField {
   readonly path: Path;
   /** Original value; undefined if the field was absent. */
   readonly before: Json | undefined;
@@ -197,7 +197,7 @@ interface Versions {
  * Returns the fields in which two versions differ, in document order. If one version changed a whole field and the
  * other only a part of it, the whole field is returned.
  */
-export function listChangedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
+export function listChangedFields({ base, mine, theirs }: Versions): readonly DifferingField[] {
   const ownPaths = listPaths(base, mine);
   const other = listPaths(base, theirs);
   const outermost = [...new Map([...ownPaths, ...other].map((path) => [formatPath(path), path])).values()].filter(
@@ -221,7 +221,7 @@ const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => 
  * Returns the version from which a field takes its value: the selected version, or the only version that changed the
  * field. Returns null if both changed it and the user has selected none.
  */
-export const findSide = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
+export const findSide = ({ path, by }: DifferingField, chosen: ReadonlyMap<string, Side>): Side | null =>
   chosen.get(formatPath(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
 
 /**
@@ -230,7 +230,7 @@ export const findSide = ({ path, by }: ChangedField, chosen: ReadonlyMap<string,
  */
 export function resolveChange(
   theirs: JsonObject,
-  fields: readonly ChangedField[],
+  fields: readonly DifferingField[],
   chosen: ReadonlyMap<string, Side>,
 ): JsonObject | null {
   if (fields.some((field) => findSide(field, chosen) === null)) return null;

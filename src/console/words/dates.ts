@@ -70,12 +70,12 @@ export const parseDayNumber = (date: string): number => Date.parse(date.slice(0,
 export const formatToday = (): string => new Date().toISOString().slice(0, 10);
 
 /** Returns the days from today to a date, negative for a past date. */
-export const countDaysTo = (date: string, today = formatToday()): number =>
+export const countDaysUntil = (date: string, today = formatToday()): number =>
   parseDayNumber(date) - parseDayNumber(today);
 
 /** Formats the days from today to a date, for example `today`, `in 1 day` or `22 days ago`. */
 export function formatDaysTo(date: string, today = formatToday()): string {
-  const days = countDaysTo(date, today);
+  const days = countDaysUntil(date, today);
   if (days === 0) return 'today';
   return days > 0 ? `in ${countValues(days, 'day')}` : `${countValues(-days, 'day')} ago`;
 }

@@ -62,7 +62,7 @@ export function formatFormula(value: Json | undefined): string {
   return isPlain ? name : formatPlainText(value);
 }
 
-export interface Completion {
+export interface Suggestion {
   readonly insert: string;
   readonly help: string;
 }
@@ -81,7 +81,7 @@ export function listCompletions(
   text: string,
   datapoints: readonly string[],
   functions: readonly { readonly name: string; readonly signature: string; readonly help: string }[],
-): Completion[] {
+): Suggestion[] {
   const word = LAST_WORD.exec(text)?.[0].toLowerCase();
   if (word === undefined) return [];
   const begins = (name: string): boolean => name.toLowerCase().startsWith(word) && name.length > word.length;

@@ -18,7 +18,7 @@ export function findLag(freshness: Health['freshness'] | undefined, storeId: str
 }
 
 /** Describes a lag, for example `current` or `3 sessions behind`. */
-export const describeLag = ({ behind }: StoreLag): string =>
+export const formatLag = ({ behind }: StoreLag): string =>
   behind === 0 ? 'current' : `${countValues(behind, 'session')} behind`;
 
 /** Describes the newest session of the calendar. The service expects it on the next day. */
@@ -35,8 +35,8 @@ export function createEndNote(
   if (end === null) return {};
   if (lag === undefined) return { note: formatDaysTo(end) };
   return lag.behind === 0
-    ? { note: describeLag(lag) }
-    : { note: `${describeLag(lag)}; ${describeDue(lag)}`, kind: 'warning' };
+    ? { note: formatLag(lag) }
+    : { note: `${formatLag(lag)}; ${describeDue(lag)}`, kind: 'warning' };
 }
 
 /** Start of a reason about the data or the engine. */

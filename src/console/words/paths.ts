@@ -56,7 +56,7 @@ export function moveItem<T>(list: readonly T[], from: number, to: number): reado
   return [...otherItems.slice(0, to), item, ...otherItems.slice(to)];
 }
 
-export interface Difference {
+export interface PathDifference {
   readonly path: Path;
   readonly before: Json | undefined;
   readonly after: Json | undefined;
@@ -74,7 +74,7 @@ export function listDifferences(
   before: Json | undefined,
   after: Json | undefined,
   path: Path = [],
-): readonly Difference[] {
+): readonly PathDifference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];

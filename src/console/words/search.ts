@@ -122,7 +122,7 @@ function findPrefixEnd(word: string, letters: string, start: number): number {
 }
 
 /** Returns the action that compares the indices named by a text such as `compare CORE-40 EW`. Ids are complete. */
-export function listComparisons(text: string, indices: readonly { readonly id: string }[]): readonly Target[] {
+export function suggestComparisons(text: string, indices: readonly { readonly id: string }[]): readonly Target[] {
   const [verb = '', ...words] = text
     .toLowerCase()
     .split(/[\s,]+/)

@@ -310,7 +310,7 @@ export function joinSets(a: TailSet, b: TailSet): TailSet {
 }
 
 /** Returns true if two sets are equal; one must contain the other. */
-export function isSame(a: TailSet, b: TailSet): boolean {
+export function isSameTailSet(a: TailSet, b: TailSet): boolean {
   return a.scenarios.length === b.scenarios.length && a.peaks.length === b.peaks.length;
 }
 
@@ -472,7 +472,7 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
     const worstSet = findWorstScenarios(goal, x, outcomes);
     const pulledVariables = 'pulled' in wholeSolution ? wholeSolution.pulled : new Int32Array(0);
     const joinedSet = joinSets(set, worstSet);
-    const isWhole = isSame(joinedSet, set);
+    const isWhole = isSameTailSet(joinedSet, set);
     isGrowing = isExpensive(terms) || isMuchLarger(joinedSet, set);
     if (pulledVariables.length === 0) {
       const { program, answer } = wholeSolution;
@@ -670,7 +670,7 @@ function addNearScenarios(
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const nearWeights = solver.nearly(createTailProgram(goal, rows, tailSet, unit).program).slice(0, rows.n);
     const joinedSet = joinSets(tailSet, findWorstScenarios(goal, nearWeights));
-    const isMore = goal.measure === 'drawdown' ? !isSame(joinedSet, tailSet) : isMuchLarger(joinedSet, tailSet);
+    const isMore = goal.measure === 'drawdown' ? !isSameTailSet(joinedSet, tailSet) : isMuchLarger(joinedSet, tailSet);
     tailSet = joinedSet;
     if (!isMore) break;
   }
@@ -924,7 +924,7 @@ export function solvePricedTail(
         const tail = computeTailAverage(goal, outcomes);
         const joinedSet = joinSets(worstSet, findWorstScenarios(goal, weights, outcomes));
         const isWhole =
-          isSame(joinedSet, worstSet) ||
+          isSameTailSet(joinedSet, worstSet) ||
           tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
         worstSet = joinedSet;
         if (isWhole) return { ...result, tail, cost: computeGoalCost(bare.program, weights) };
@@ -943,7 +943,7 @@ export function solvePricedTail(
     if (Math.abs(tail - most) <= LIMIT_TOLERANCE * (1 + most)) last = result;
     planes.push(result.plane);
     worstSet = joinSets(tailSet, findWorstScenarios(goal, result.weights));
-    return { tail, isWhole: isSame(worstSet, tailSet) };
+    return { tail, isWhole: isSameTailSet(worstSet, tailSet) };
   });
   for (const plane of planes) tails.hold(plane);
   return { planes, attained: attainedPrice, optimum: last === undefined ? null : addPlane(bare, placed, last) };

@@ -35,7 +35,7 @@ import {
   ABSENT_JOB,
   type Beat,
   type DocumentBodyRow,
-  formatKind,
+  formatStoredKind,
   formatLane,
   type JobReading,
   type JobRevision,
@@ -267,7 +267,17 @@ export function createJobRow(record: JobRecord, lease?: { readonly node: string;
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes, priority } = record;
   const lane = formatLane(JOB_KIND_CATALOGUE[kind].lane, priority);
   const leaseColumns = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
-  return { job_id, kind: formatKind(kind), lane, owner, status, sequence, attempt, estimated_bytes, ...leaseColumns };
+  return {
+    job_id,
+    kind: formatStoredKind(kind),
+    lane,
+    owner,
+    status,
+    sequence,
+    attempt,
+    estimated_bytes,
+    ...leaseColumns,
+  };
 }
 
 /** Parses a stored job; undefined if it is absent or unreadable. */

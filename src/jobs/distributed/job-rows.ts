@@ -27,7 +27,7 @@ const SEPARATOR = '/';
 const formatGeneration = (kind: JobKindName, generation: number): string =>
   generation === 1 ? kind : `${kind}${SEPARATOR}${generation}`;
 
-export const formatKind = (kind: JobKindName): string => formatGeneration(kind, GENERATION);
+export const formatStoredKind = (kind: JobKindName): string => formatGeneration(kind, GENERATION);
 
 /** Kinds in rows that this release claims: the kinds of this release and of earlier releases. */
 export const CLAIMED_KINDS: readonly string[] = listClaimedKinds(JOB_KINDS);

@@ -224,7 +224,7 @@ interface TableReadResult {
   readonly onProgress: DatabaseProgress;
 }
 
-export interface Column {
+export interface DatabaseColumn {
   readonly name: string;
   readonly type: number;
 }
@@ -252,7 +252,7 @@ async function readTable(client: Client, tableReadResult: TableReadResult): Prom
 }
 
 /** Returns true if the dates are instants, and not all of them are midnight in UTC. */
-async function hasTimesOfDay(client: Client, source: string, columns: readonly Column[]): Promise<boolean> {
+async function hasTimesOfDay(client: Client, source: string, columns: readonly DatabaseColumn[]): Promise<boolean> {
   const date = columns.find(({ name, type }) => getColumnName('market', name) === 'date' && type === INSTANT_TYPE);
   if (date === undefined) return false;
   const name = quoteName(date.name);
@@ -266,7 +266,7 @@ async function hasTimesOfDay(client: Client, source: string, columns: readonly C
 async function copyMarket(
   client: Client,
   source: string,
-  columns: readonly Column[],
+  columns: readonly DatabaseColumn[],
   { rows, problems, onProgress }: TableReadResult,
 ): Promise<void> {
   const columnNames = columns.map(({ name }) => getColumnName('market', name));
@@ -336,7 +336,7 @@ function convertDay(
 async function readCells(
   client: Client,
   source: string,
-  columns: readonly Column[],
+  columns: readonly DatabaseColumn[],
   { dataset: tableKind, table, rows }: TableReadResult,
 ): Promise<void> {
   const addRow = rows.beginCells(
@@ -365,7 +365,7 @@ async function readCells(
  * Returns the SQL of a column. A text is cut just above the maximum length, so that `boundCell` detects that it is too
  * long.
  */
-function formatBoundColumn({ name, type }: Column): string {
+function formatBoundColumn({ name, type }: DatabaseColumn): string {
   const column = quoteName(name);
   if (NUMBER_TYPES.has(type) || DATE_TYPES.has(type) || type === BOOLEAN_TYPE) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;

@@ -300,7 +300,7 @@ const listTableFiles = (path: string, table: TableKind, listing: Listing) =>
  * Returns the name of a file in its folder.
  * @param label `market`, or `market/` followed by the path below the folder of the table
  */
-export const formatFileName = (label: string, path: string) =>
+export const formatSourceName = (label: string, path: string) =>
   label.includes('/') ? label.slice(label.indexOf('/') + 1) : formatTableName({ label, path });
 
 /** Returns the table name of a file. An uploaded file has an internal name, so its name is that of its table. */
@@ -354,7 +354,7 @@ async function listFilesAt(
       for (const name of names.toSorted(compareText)) await visit(join(realPath, name), `${label}/${name}`, depth + 1);
     } else {
       const format = detectFormat(basename(place));
-      problems.nameFile(label, formatFileName(label, place));
+      problems.nameFile(label, formatSourceName(label, place));
       if (format === undefined || !status.isFile()) {
         problems.error({
           code: 'UNREADABLE_FILE',

@@ -19,7 +19,7 @@ import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { createRecordReader } from './content-rows.js';
 import { createMarketRecords } from './csv.js';
 import { createKeyTest, createSheetReader, hasTwoHeaders, readRows } from './file-rows.js';
-import { findChangedFiles, formatFileName, formatTableName, type TableFiles } from './folder.js';
+import { findChangedFiles, formatSourceName, formatTableName, type TableFiles } from './folder.js';
 import { readParquetMarket, readParquetTable, type TypedMarketResult } from './parquet-market.js';
 import type { MarketReadState, ReadOptions, SourceReadState, SourceResult } from './source-read.js';
 
@@ -36,7 +36,7 @@ export async function readSource(
   { isPart = false, isOwn = false, knownDigests = {}, follower, terms = DEFAULT_TERMS }: ReadOptions = {},
 ): Promise<SourceResult | undefined> {
   const sourceFiles = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
-  for (const { label, path } of sourceFiles) problems.nameFile(label, formatFileName(label, path));
+  for (const { label, path } of sourceFiles) problems.nameFile(label, formatSourceName(label, path));
   let duckDb: Promise<DuckDb> | undefined;
   const readState: SourceReadState = {
     digests: [],

@@ -108,13 +108,13 @@ export interface Member<V, S> {
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
 /** Writer of a contract type as JSON. It builds no object. */
-export interface JsonObject<S> {
+export interface JsonObjectWriter<S> {
   write(json: JsonWriter, source: S): void;
   /** Adds to a stored value the members that did not exist when it was stored. */
   upgrade(value: unknown): unknown;
 }
 
-export function createJsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
+export function createJsonObject<T, S>(members: Members<T, S>): JsonObjectWriter<S> {
   const listedMembers = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({
     name,
     member,
@@ -169,7 +169,10 @@ export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) =
 }
 
 /** Creates a member that is an object. It is null if the source returns null. */
-export function createObjectMember<V, S, P>(object: JsonObject<P>, readPart: (source: S) => P | null): Member<V, S> {
+export function createObjectMember<V, S, P>(
+  object: JsonObjectWriter<P>,
+  readPart: (source: S) => P | null,
+): Member<V, S> {
   return {
     write(json, source) {
       const part = readPart(source);
@@ -181,7 +184,7 @@ export function createObjectMember<V, S, P>(object: JsonObject<P>, readPart: (so
 }
 
 /** Returns a function that upgrades each item of a stored list. */
-export function createItemsUpgrade<P>(object: JsonObject<P>): (value: unknown) => unknown {
+export function createItemsUpgrade<P>(object: JsonObjectWriter<P>): (value: unknown) => unknown {
   return (value) => (Array.isArray(value) ? value.map(object.upgrade) : value);
 }
 

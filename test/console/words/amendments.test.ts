@@ -3,7 +3,7 @@ import {
   addAmendment,
   AMENDABLE_MEMBERS,
   computeDefinitionsOn,
-  createPatch,
+  createMergePatch,
   FIXED_TREATMENT,
   sortChanges,
 } from '#console/words/changes.js';
@@ -85,7 +85,7 @@ describe('changes of a definition with published closes', () => {
     })).object as fc.Arbitrary<JsonObject>;
     fc.assert(
       fc.property(value, value, (from, to) => {
-        expect(mergePatch(from, createPatch(from, to))).toEqual(to);
+        expect(mergePatch(from, createMergePatch(from, to))).toEqual(to);
       }),
     );
   });

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Finding } from '#clients/typescript/divisor.js';
+import type { ExceededLimit, Finding } from '#clients/typescript/divisor.js';
 import {
   countBindingBounds,
   countBindingConstraints,
   createExample,
   createExcessNote,
   createRowLabel,
-  type ExceededLimit,
   formatBindingBounds,
   formatFirstExcess,
   formatMetSoftLimits,

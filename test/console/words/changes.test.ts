@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeChange, isChanged } from '#console/words/actions.js';
+import { describeValueChange, isChanged } from '#console/words/actions.js';
 import { formatFigure } from '#console/words/numbers.js';
 
 test('a value is changed only if it differs by more than rounding', () => {
@@ -12,7 +12,7 @@ test('a value is changed only if it differs by more than rounding', () => {
 });
 
 test('a figure is unchanged only if its relative change is below 0.005 bp', () => {
-  expect(describeChange(0.5, 0.75, formatFigure)).toBe('0.500000 → 0.750000');
-  expect(describeChange(0.5, 0.5, formatFigure)).toBe('0.500000, unchanged');
-  expect(describeChange(1000, 1000.001, (value) => String(Math.round(value ?? 0)))).toBe('1000, +0.01 bp');
+  expect(describeValueChange(0.5, 0.75, formatFigure)).toBe('0.500000 → 0.750000');
+  expect(describeValueChange(0.5, 0.5, formatFigure)).toBe('0.500000, unchanged');
+  expect(describeValueChange(1000, 1000.001, (value) => String(Math.round(value ?? 0)))).toBe('1000, +0.01 bp');
 });

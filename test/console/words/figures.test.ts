@@ -3,7 +3,7 @@ import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.
 import {
   createBenchmarkFigures,
   createParentFigures,
-  createFigures,
+  listMainFigures,
   createStatistics,
   formatRelation,
   formatSubject,
@@ -58,7 +58,7 @@ const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map
 
 test('figures state their basis: a price index has no total return, and tracks nothing', () => {
   expect(formatSubject(createView({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
-  const figures = createFigures(createView({}), 'CORE');
+  const figures = listMainFigures(createView({}), 'CORE');
   expect(figures.find(({ term }) => term === 'Annualised return')?.note).toBe('252 sessions a year');
   expect(figures[0]).toMatchObject({ term: 'Level', value: '1,234.57', note: '−1.60% on 2024-03-15' });
   expect(listTerms(figures)).toEqual([
@@ -69,15 +69,15 @@ test('figures state their basis: a price index has no total return, and tracks n
     'Sharpe ratio',
     'Max drawdown',
   ]);
-  expect(listTerms(createFigures(createView({ return_variant: 'net' }), 'CORE'))[1]).toBe('Net total return');
+  expect(listTerms(listMainFigures(createView({ return_variant: 'net' }), 'CORE'))[1]).toBe('Net total return');
 });
 
 test('a tracking error states its reference: the index of the portfolio, or the benchmark of the run', () => {
   const metrics = { ...createView({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
   const portfolio = createView({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
   expect(formatSubject(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
-  const shownFigures = createFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
-  const notes = createFigures(portfolio, 'CORE').map(({ note }) => note);
+  const shownFigures = listMainFigures(portfolio, 'CORE').map(({ term, value }) => `${term}: ${String(value)}`);
+  const notes = listMainFigures(portfolio, 'CORE').map(({ note }) => note);
   expect(shownFigures.slice(6)).toEqual([
     'Realised tracking error: 0.05%',
     'Tracking difference: −1.30 pp',
@@ -87,7 +87,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   expect(notes.slice(6)).toEqual(['to its index', 'to its index, cumulative', 'to EQ', 'to EQ, cumulative']);
   // The exposure of a risk control replaces the figures relative to the benchmark.
   const control = { target: 0.1, maxExposure: 1.5, exposure: 0.433, volatility: 0.231 };
-  const controlledFigures = createFigures(
+  const controlledFigures = listMainFigures(
     createView({ benchmark: 'EQ', benchmark_statistics: RELATIVE }),
     'CORE',
     control,
@@ -98,7 +98,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   ]);
   expect(controlledFigures.find(({ term }) => term === 'Realised volatility')!.note).toBe('target 10.00%');
   // A benchmark that is the index of the portfolio would repeat the same figures.
-  expect(createFigures(portfolio, 'EQ').filter(({ note }) => note?.includes('EQ'))).toEqual([]);
+  expect(listMainFigures(portfolio, 'EQ').filter(({ note }) => note?.includes('EQ'))).toEqual([]);
   expect(createBenchmarkFigures(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
   expect(createBenchmarkFigures(createView({}))).toEqual([]);
   expect(addReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');

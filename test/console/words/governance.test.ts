@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import {
   isIncomplete,
-  listGaps,
+  listMissingParts,
   listMissingKinds,
   listOverdue,
-  listUncovered,
+  listUncoveredIndices,
 } from '#console/pages/governance/open-work.js';
 
 test('kinds without a procedure are listed in their order', () => {
@@ -22,9 +22,9 @@ test('an index is covered by a procedure that names it or that applies to every 
     { kind: 'inputs', indices: null },
   ] as const;
   const ids = ['CORE', 'NARROW', 'WIDE'];
-  expect(listUncovered('errors', procedures, ids)).toEqual(['NARROW']);
-  expect(listUncovered('inputs', procedures, ids)).toEqual([]);
-  expect(listUncovered('cessation', procedures, ids)).toEqual(ids);
+  expect(listUncoveredIndices('errors', procedures, ids)).toEqual(['NARROW']);
+  expect(listUncoveredIndices('inputs', procedures, ids)).toEqual([]);
+  expect(listUncoveredIndices('cessation', procedures, ids)).toEqual(ids);
 });
 
 test('an enabled client without an entitlement or a target is incomplete', () => {
@@ -36,12 +36,12 @@ test('an enabled client without an entitlement or a target is incomplete', () =>
 });
 
 test('a statement lists an unpublished version and the number of its empty sections', () => {
-  expect(listGaps({ version: 9, published_version: 7, to_complete: ['purpose'] })).toEqual([
+  expect(listMissingParts({ version: 9, published_version: 7, to_complete: ['purpose'] })).toEqual([
     'version 9 not published',
     '1 section to complete',
   ]);
-  expect(listGaps({ version: 9, published_version: 9, to_complete: [] })).toEqual([]);
-  expect(listGaps({ version: 9, published_version: null, to_complete: [] })).toEqual([]); // nothing is published
+  expect(listMissingParts({ version: 9, published_version: 9, to_complete: [] })).toEqual([]);
+  expect(listMissingParts({ version: 9, published_version: null, to_complete: [] })).toEqual([]); // nothing is published
 });
 
 test('a procedure is overdue after its review date', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StoredRun } from '#clients/typescript/divisor.js';
 import { formatRunChange } from '#console/pages/index/changed-terms.js';
-import { listDrawdowns } from '#console/pages/index/scenario-windows.js';
+import { createDrawdownScenarios } from '#console/pages/index/scenario-windows.js';
 
 const run = {
   run_hash: 'a',
@@ -28,7 +28,7 @@ test('a run with the inputs of the run before it is identical; otherwise the dif
 test('the drawdowns of an index are scenarios named by depth and month, in the order of their peaks', () => {
   const deepest = { peak: '2020-02-03', trough: '2020-03-20', depth: -0.341 };
   const earlierDrawdown = { peak: '2018-09-20', trough: '2018-12-24', depth: -0.19778 };
-  expect(listDrawdowns([deepest, earlierDrawdown])).toEqual([
+  expect(createDrawdownScenarios([deepest, earlierDrawdown])).toEqual([
     { name: '19.8% drawdown, 2018-09', window: { start: '2018-09-20', end: '2018-12-24' } },
     { name: '34.1% drawdown, 2020-02', window: { start: '2020-02-03', end: '2020-03-20' } },
   ]);

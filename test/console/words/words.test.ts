@@ -13,9 +13,9 @@ import {
   addFiles,
   findTrouble,
   needsMapping,
-  readSources,
+  readChosenFiles,
   removeFile,
-  suggestName,
+  proposeStoreName,
 } from '#console/pages/data/import-files.js';
 import { createZip } from '../create-zip.js';
 import {
@@ -209,7 +209,7 @@ describe('an archive in the browser', () => {
 
   test('is read as its tables, without files that a system or a reader adds', async () => {
     const names = ['prices/A.csv', 'prices/B.CSV', '__MACOSX/._A.csv', 'prices/.DS_Store', 'read me.pdf', 'notes.xlsx'];
-    const { sources, ignored, troubles } = await readSources([await packZip(names), new File(['x'], 'c.csv')]);
+    const { sources, ignored, troubles } = await readChosenFiles([await packZip(names), new File(['x'], 'c.csv')]);
     expect([sources.map(({ name }) => name), ignored, troubles]).toEqual([
       ['prices/A.csv', 'prices/B.CSV', 'c.csv'],
       ['read me.pdf', 'notes.xlsx'],
@@ -224,7 +224,7 @@ describe('an archive in the browser', () => {
   test('that is damaged, encrypted or not an archive is refused with the reason', async () => {
     const findTrouble = async (change: (bytes: Buffer) => Uint8Array) => {
       const bytes = Buffer.from(await (await packZip(['A.csv'])).arrayBuffer());
-      return (await readSources([new File([new Uint8Array(change(bytes))], 'a.zip')])).troubles[0];
+      return (await readChosenFiles([new File([new Uint8Array(change(bytes))], 'a.zip')])).troubles[0];
     };
     const computeEntry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
     const writeEntry = (offset: number, value: number) => (bytes: Buffer) => {
@@ -246,7 +246,7 @@ describe('an archive in the browser', () => {
       [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packZip(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
-    await expect((await readSources([shortFile])).sources[0]!.arrayBuffer()).rejects.toThrow(
+    await expect((await readChosenFiles([shortFile])).sources[0]!.arrayBuffer()).rejects.toThrow(
       'A.csv in a.zip is damaged.',
     );
   });
@@ -259,14 +259,14 @@ describe('a folder in the browser', () => {
       setPath(file, path);
       return file;
     });
-    const { sources, ignored } = await readSources(files);
+    const { sources, ignored } = await readChosenFiles(files);
     expect([sources.map(({ name }) => name), ignored]).toEqual([['2024/A.csv'], ['eod/notes.pdf']]);
   });
 });
 
 describe('files that are to be imported', () => {
   test('name the store: by the only file, their folder, or their common prefix', () => {
-    const nameStore = (...paths: string[]) => suggestName(paths, '2026-11-25');
+    const nameStore = (...paths: string[]) => proposeStoreName(paths, '2026-11-25');
     expect(nameStore('desk_prices.csv')).toBe('desk prices');
     expect(nameStore('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
     expect(nameStore('prices_2023.csv', 'prices_2024.csv')).toBe('prices');

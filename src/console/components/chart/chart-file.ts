@@ -11,7 +11,7 @@ import {
   stackLines,
   toDate,
   toSeconds,
-  type Unit,
+  type NumberFormat,
 } from './series.js';
 
 /** Chart with the data that is needed to export it as a file. */
@@ -20,7 +20,7 @@ export interface ChartContent {
   readonly plot: uPlot;
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
   readonly isLog: boolean;
   readonly isStacked: boolean;
   /** Positions of the first and last visible date. */

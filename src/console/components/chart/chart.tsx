@@ -1,7 +1,7 @@
 import './chart.css';
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { isPrinting, PRINT_WIDTH, shade } from '../../state/appearance.js';
 import { copyCells } from '../../state/files.js';
 import { getParameter, navigate, setParameters } from '../../state/location.js';
@@ -13,7 +13,7 @@ import { Choice } from '../controls/choice.js';
 import { Menu } from '../controls/menu.js';
 import { getPartName, useWidth } from '../layout/page.js';
 import type { ChartContent } from './chart-file.js';
-import { type Band, createPlot, emphasiseLine, type Flag, markAt, type PlotOptions } from './plot.js';
+import { type ShadedPeriod, createPlot, emphasiseLine, type DayRemark, markAt, type PlotOptions } from './plot.js';
 import {
   formatValueAt,
   getColour,
@@ -27,7 +27,7 @@ import {
   NUMBER_UNIT,
   type ValueRange,
   toSeconds,
-  type Unit,
+  type NumberFormat,
 } from './series.js';
 
 interface BrushProps {
@@ -167,7 +167,7 @@ interface ChartMenuProps {
  */
 function ChartMenu({ label, drawn }: ChartMenuProps) {
   const save = (format: 'png' | 'svg') =>
-    attempt(async () => {
+    tryAction(async () => {
       const chart = drawn();
       if (chart !== null) await (await import('./chart-file.js')).saveChart(chart, format);
     });
@@ -207,7 +207,7 @@ interface ChartTableProps {
   readonly lines: readonly Line[];
   readonly from: number;
   readonly to: number;
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
 }
 
 /** Maximum number of rows in the table that describes the chart to screen readers. The arrow keys read every value. */
@@ -250,7 +250,7 @@ interface LegendProps {
   readonly dates: readonly string[];
   readonly at: number;
   readonly lines: readonly Line[];
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
   readonly mark: Mark | undefined;
   /** Meaning of the marks on the axis. */
   readonly marksAre?: string | undefined;
@@ -286,7 +286,7 @@ function Legend({ dates, at, lines, unit, mark, marksAre, onPoint }: LegendProps
 interface BarPlace {
   readonly at: number;
   readonly dates: readonly string[];
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
 }
 
 /** Formats the last bar on or before a date. If it is earlier, its date is added. */
@@ -324,7 +324,7 @@ interface CursorTableProps {
   /** Positions of the cursor and of the date from which changes are measured. */
   readonly at: number;
   readonly from: number;
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
   readonly hasReference: boolean;
   /** Removes a removable line. */
   readonly onRemove?: ((id: string) => void) | undefined;
@@ -521,13 +521,13 @@ export interface ChartProps {
   readonly marksAre?: string;
   readonly sync?: string;
   /** Default: numbers with two decimals. */
-  readonly unit?: Unit;
+  readonly unit?: NumberFormat;
   /** Date whose values are shown if there is no cursor. Default: the last date. */
   readonly restAt?: string;
   /** Shaded periods. */
-  readonly bands?: readonly Band[];
+  readonly bands?: readonly ShadedPeriod[];
   /** Dates with a label. Each is drawn as a line with its label. */
-  readonly flags?: readonly Flag[];
+  readonly flags?: readonly DayRemark[];
   /** Subject under which notes of the user are stored. If absent, there are no notes. */
   readonly subject?: string;
   /** True if the full period is shown below the chart, so that the user can select a range. */
@@ -541,8 +541,8 @@ export interface ChartProps {
 }
 
 const NO_MARKS: readonly Mark[] = [];
-const NO_BANDS: readonly Band[] = [];
-const NO_FLAGS: readonly Flag[] = [];
+const NO_BANDS: readonly ShadedPeriod[] = [];
+const NO_FLAGS: readonly DayRemark[] = [];
 const CHART_HEIGHT = 300;
 
 /**
@@ -631,7 +631,7 @@ function followMark(plot: uPlot | null, marks: readonly Mark[], { clientX, clien
 }
 
 interface ChartHeadProps extends ChartProps {
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
   readonly at: number;
   readonly from: number;
   readonly mark: Mark | undefined;
@@ -693,7 +693,7 @@ function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps
       bands: [...bands, ...periods],
       flags: [
         ...flags.map((flag) => ({ ...flag, isWritten: true })),
-        ...days.map(({ from, text }): Flag => ({ date: from, label: text })),
+        ...days.map(({ from, text }): DayRemark => ({ date: from, label: text })),
       ],
     };
   }, [key, bands, flags]);
@@ -798,7 +798,7 @@ interface CursorValuesProps {
   /** Position of the cursor; null if there is none. */
   readonly at: number | null;
   readonly lines: readonly Line[];
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
   readonly from: string | undefined;
 }
 

@@ -18,18 +18,18 @@ import {
   toBins,
   toDate,
   toSeconds,
-  type Unit,
+  type NumberFormat,
 } from './series.js';
 
 /** A shaded period. */
-export interface Band {
+export interface ShadedPeriod {
   readonly from: string;
   readonly to: string;
   readonly label: string;
 }
 
 /** A remark on a day. */
-export interface Flag {
+export interface DayRemark {
   readonly date: string;
   readonly label: string;
   /** True if the label is drawn next to the flag. */
@@ -39,7 +39,7 @@ export interface Flag {
 type OverlayStyle = CSSStyleDeclaration;
 
 /** Shades the visible part of periods behind the lines. */
-function drawBands(plot: uPlot, bands: readonly Band[], style: OverlayStyle): void {
+function drawBands(plot: uPlot, bands: readonly ShadedPeriod[], style: OverlayStyle): void {
   const { ctx, bbox } = plot;
   const sight = findRange(plot);
   if (bands.length === 0 || sight === null) return;
@@ -55,7 +55,7 @@ function drawBands(plot: uPlot, bands: readonly Band[], style: OverlayStyle): vo
 }
 
 /** Draws a vertical line for each remark, with a flag at its top. */
-function drawFlags(plot: uPlot, flags: readonly Flag[], style: OverlayStyle): void {
+function drawFlags(plot: uPlot, flags: readonly DayRemark[], style: OverlayStyle): void {
   const { ctx, bbox } = plot;
   const sight = findRange(plot);
   if (flags.length === 0 || sight === null) return;
@@ -118,11 +118,11 @@ export interface PlotOptions {
   /** True if zero is always visible. */
   readonly hasZero: boolean;
   readonly marks: readonly Mark[];
-  readonly bands: readonly Band[];
-  readonly flags: readonly Flag[];
+  readonly bands: readonly ShadedPeriod[];
+  readonly flags: readonly DayRemark[];
   /** Name of a cursor group. Charts with the same name share one cursor. */
   readonly sync: string | undefined;
-  readonly unit: Unit;
+  readonly unit: NumberFormat;
   onCursor(at: number | null): void;
   onRange(range: ValueRange): void;
 }

@@ -194,17 +194,17 @@ export function limitToRange(dates: readonly string[], range: ValueRange | null)
 }
 
 /** Number format of chart values: percentages or percentage points of fractions, or plain numbers, with decimals. */
-export interface Unit {
+export interface NumberFormat {
   readonly of: 'percent' | 'points' | 'number';
   readonly digits: number;
 }
 
-export const PERCENT_UNIT: Unit = { of: 'percent', digits: 2 };
-export const POINTS: Unit = { of: 'points', digits: 2 };
-export const NUMBER_UNIT: Unit = { of: 'number', digits: 2 };
+export const PERCENT_UNIT: NumberFormat = { of: 'percent', digits: 2 };
+export const POINTS: NumberFormat = { of: 'points', digits: 2 };
+export const NUMBER_UNIT: NumberFormat = { of: 'number', digits: 2 };
 
 /** Formats a value; a missing value is shown as a dash. */
-export function formatValueAt(values: Line['values'], position: number, { of, digits }: Unit): string {
+export function formatValueAt(values: Line['values'], position: number, { of, digits }: NumberFormat): string {
   const value = values[position];
   if (of === 'points') return formatPoints(value);
   return of === 'percent' ? formatPercent(value, digits) : formatDecimal(value, digits);
@@ -263,7 +263,7 @@ export function roundDownScale(least: number, steps: number): number {
 }
 
 /** Formats the labels of an axis. They have no more decimals than the steps of the axis need. */
-export function formatAxisLabels(splits: readonly (number | null)[], { of }: Unit): string[] {
+export function formatAxisLabels(splits: readonly (number | null)[], { of }: NumberFormat): string[] {
   const scale = of === 'number' ? 1 : 100;
   const knownSplits = splits.filter((value) => value !== null);
   const step = Math.abs((knownSplits[1] ?? 1) - (knownSplits[0] ?? 0)) * scale || 1;

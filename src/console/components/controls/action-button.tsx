@@ -1,7 +1,7 @@
 import '../action-button.css';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { attempt, type OnRefusal, useAsking } from '../../state/actions.js';
+import { tryAction, type OnRefusal, useAsking } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { hasKey, type Trouble } from '../../state/service.js';
 import { isMissing } from '../../words/findings.js';
@@ -106,7 +106,7 @@ export function Download({ address, fileName, read, children, class: look, label
       onClick={(event) => {
         if (!hasKey.value) return;
         event.preventDefault();
-        void attempt(async () => saveFile(fileName, await read()));
+        void tryAction(async () => saveFile(fileName, await read()));
       }}
     >
       {children}

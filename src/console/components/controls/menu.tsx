@@ -2,7 +2,7 @@ import '../menu.css';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Operations } from '#clients/typescript/divisor.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { copyCells, copyText, saveFile } from '../../state/files.js';
 import { formatAddress, getParameter } from '../../state/location.js';
 import { readShownRun } from '../../state/runs.js';
@@ -85,7 +85,7 @@ export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
   const read = (format: (typeof FORMATS)[number]['format'], media: string) =>
     service.value.download('exportRun', media, { params: { index_id: id, table }, query: { ...query, format } });
   const copy = () =>
-    attempt(async () =>
+    tryAction(async () =>
       copyText(convertCsvToTabs(new TextDecoder().decode(await read('csv', 'text/csv'))), `the ${table}`),
     );
   return (

@@ -10,7 +10,7 @@ import { Answered, Badge } from '../feedback.js';
 import { AnyField } from './any-field.js';
 import { createField, type FieldSpec, withLabelledHelp } from './field-spec.js';
 import { Field, FieldGrid, renderCode } from './field.js';
-import { createFields, resolve, type Schema, SchemaForm, type Schemas, useSchemas } from './schema-form.js';
+import { listFieldSpecs, resolve, type Schema, SchemaForm, type Schemas, useSchemas } from './schema-form.js';
 
 /** Actions of a list on a row. */
 interface RowActions {
@@ -247,7 +247,7 @@ function KindRow(props: KindRowProps) {
   const { row, at, schema, schemas, isFolded, onRow } = props;
   const { what, rows, member, path, findings, hidden = () => [], rare = [], listFieldChanges, more } = props;
   const { formatName = formatKind } = props;
-  const allNames = schema === '' ? [] : createFields(schemas, schema).map((field) => field.name);
+  const allNames = schema === '' ? [] : listFieldSpecs(schemas, schema).map((field) => field.name);
   const out = [member, ...hidden(row, allNames)];
   const names = allNames.filter((name) => !out.includes(name));
   const help = formatFormHelp(schemas[schema]?.description ?? '');

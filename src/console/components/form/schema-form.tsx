@@ -119,7 +119,7 @@ const LINE_MAX = 1000;
  * @param schema schema name, or a member of a schema such as `WindowScenario.window`
  * @param names members to show, in this order. Default: all
  */
-export function createFields(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
+export function listFieldSpecs(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
   const [root = '', ...members] = schema.split('.');
   const fullSchema = schemas[root];
   if (fullSchema === undefined) throw new Error(`the service has no schema named ${root}`);
@@ -264,10 +264,10 @@ export function SchemaForm(props: SchemaFormProps) {
   return (
     <Answered resource={schemas} what="the fields of the form">
       {(all) => {
-        const labelled = createFields(all, schema);
+        const labelled = listFieldSpecs(all, schema);
         return (
           <FieldGrid>
-            {createFields(all, schema, names)
+            {listFieldSpecs(all, schema, names)
               .filter(({ name }) => !except.includes(name))
               .map((spec) => {
                 const form = {
@@ -280,7 +280,7 @@ export function SchemaForm(props: SchemaFormProps) {
                 };
                 const members = `${schema}.${spec.name}`;
                 if (form.spec.kind === 'named')
-                  return <NamedField key={spec.name} {...form} members={createFields(all, members)} />;
+                  return <NamedField key={spec.name} {...form} members={listFieldSpecs(all, members)} />;
                 if (form.spec.kind === 'object' || form.spec.kind === 'rows')
                   return (
                     <NestedField

@@ -107,7 +107,7 @@ export function LinkCards({ label, cards }: { readonly label: string; readonly c
   );
 }
 
-export interface Metric {
+export interface LabelledFigure {
   readonly term: string;
   readonly value: ComponentChildren;
   /** Meaning of the figure, and its unit. */
@@ -127,7 +127,7 @@ export const keepWordsWhole = (text: string): ComponentChildren =>
 const WIDTH_MIN = 118;
 
 /** Renders figures with their labels in rows of about equal length. The last figure fills the rest of its row. */
-export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[]; readonly label: string }) {
+export function Metrics({ metrics, label }: { readonly metrics: readonly LabelledFigure[]; readonly label: string }) {
   const list = useRef<HTMLDListElement>(null);
   const fitting = Math.max(1, Math.floor(useWidth(list) / WIDTH_MIN));
   const places = metrics.reduce((sum, { isLong = false }) => sum + (isLong ? 2 : 1), 0);

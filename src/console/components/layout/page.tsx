@@ -63,7 +63,7 @@ function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
   );
 }
 
-export interface PageProps {
+export interface PageFrameProps {
   /** Heading of the page, and title of the browser tab. */
   readonly title: string;
   /** Parent pages, linked before the title. */
@@ -75,7 +75,7 @@ export interface PageProps {
   readonly children: ComponentChildren;
 }
 
-export function Page({ title, above = [], subtitle, actions, isEditor = false, children }: PageProps) {
+export function Page({ title, above = [], subtitle, actions, isEditor = false, children }: PageFrameProps) {
   const name = [title, ...above.map(({ text }) => text)].join(' · ');
   const store = getParameter('store');
   useEffect(() => {

@@ -100,7 +100,7 @@ export interface Sort {
   readonly direction: 'asc' | 'desc';
 }
 
-export interface Selection {
+export interface SelectedRows {
   readonly keys: readonly string[];
   /** True if the rows cannot be selected together. Then there is no checkbox for all. */
   readonly isLimited?: boolean;
@@ -131,7 +131,7 @@ export interface TableProps<R> {
   /** Key of the row that is open. */
   readonly openKey?: string | null;
   /** Keys of the rows selected by their checkboxes, and a callback for changes. */
-  readonly selection?: Selection;
+  readonly selection?: SelectedRows;
   /** Controls next to the search. */
   readonly tools?: ComponentChildren;
 }

@@ -25,7 +25,7 @@ import {
   moveColumn,
   parseSort,
   selectFitting,
-  type Selection,
+  type SelectedRows,
   type Sort,
   storeLayout,
   type TableLayout,
@@ -140,7 +140,7 @@ export const SELECT_COLUMN = 'select';
  * @param found rows that the checkbox in the header selects
  */
 function selectColumn<R>(
-  { keys, isLimited, onChange }: Selection,
+  { keys, isLimited, onChange }: SelectedRows,
   { label, getKey, found }: { readonly label: string; getKey(row: R): string; found(): readonly R[] },
 ): Column<R> {
   return {

@@ -1,32 +1,33 @@
 import './version-history.css';
 import { useState } from 'preact/hooks';
+import { OPERATIONS } from '#clients/typescript/contract.js';
 import type { RuleTypes, VersionDifference, VersionList } from '#clients/typescript/divisor.js';
 import { getParameter } from '../../state/location.js';
 import { type Scope, service, useResource } from '../../state/service.js';
 import { createLazyComponent } from '../feedback.js';
 
-/** Route names, path parameter and scope of each kind of document with versions. */
+/** Name in the operations and scope of a write, by noun of each kind of document with versions. */
 const FAMILIES = {
-  index: { routes: 'Index', parameter: 'index_id', scope: 'write' },
-  strategy: { routes: 'Strategy', parameter: 'strategy_id', scope: 'write' },
-  'constraint set': { routes: 'ConstraintSet', parameter: 'constraint_set_id', scope: 'write' },
-  template: { routes: 'Template', parameter: 'template_id', scope: 'write' },
-  watchlist: { routes: 'Watchlist', parameter: 'watchlist_id', scope: 'write' },
-  'plug-in': { routes: 'Plugin', parameter: 'plugin_id', scope: 'admin' },
-  client: { routes: 'Client', parameter: 'client_id', scope: 'publish' },
-  schedule: { routes: 'Schedule', parameter: 'schedule_id', scope: 'write' },
-  calendar: { routes: 'Closures', parameter: 'calendar_code', scope: 'data' },
-  procedure: { routes: 'Procedure', parameter: 'procedure_id', scope: 'write' },
-  store: { routes: 'Store', parameter: 'store_id', scope: 'data' },
-} as const satisfies Record<string, { routes: string; parameter: string; scope: Scope }>;
+  index: { routes: 'Index', scope: 'write' },
+  strategy: { routes: 'Strategy', scope: 'write' },
+  'constraint set': { routes: 'ConstraintSet', scope: 'write' },
+  template: { routes: 'Template', scope: 'write' },
+  watchlist: { routes: 'Watchlist', scope: 'write' },
+  'plug-in': { routes: 'Plugin', scope: 'admin' },
+  client: { routes: 'Client', scope: 'publish' },
+  schedule: { routes: 'Schedule', scope: 'write' },
+  calendar: { routes: 'Closures', scope: 'data' },
+  procedure: { routes: 'Procedure', scope: 'write' },
+  store: { routes: 'Store', scope: 'data' },
+} as const satisfies Record<string, { routes: string; scope: Scope }>;
 
-export type VersionedKind = keyof typeof FAMILIES;
+export type VersionedNoun = keyof typeof FAMILIES;
 
-export const getScope = (kind: VersionedKind): Scope => FAMILIES[kind].scope;
+export const getScope = (kind: VersionedNoun): Scope => FAMILIES[kind].scope;
 
 /** A document with versions. */
 export interface VersionedFamily {
-  readonly kind: VersionedKind;
+  readonly kind: VersionedNoun;
   readonly id: string;
 }
 
@@ -39,11 +40,13 @@ export interface VersionsProps extends VersionedFamily {
 const VERSIONS_MAX = 1000;
 
 /**
- * Returns the routes of a document. They differ only in their names, because the contract creates them from one table.
+ * Returns the name of a document in the operations, and its id as their parameter. The operations of all kinds differ
+ * only in these, because the contract creates them from one table.
  */
 const createRoutes = ({ kind, id }: VersionedFamily) => {
-  const { routes, parameter } = FAMILIES[kind];
-  return { routes, params: { [parameter]: id } as { readonly index_id: string } };
+  const { routes } = FAMILIES[kind];
+  const [, parameter] = /\{(\w+)\}/.exec(OPERATIONS[`list${routes}Versions`])!; // the path contains the id of the document
+  return { routes, params: { [parameter!]: id } as { readonly index_id: string } };
 };
 
 export function listVersions(family: VersionedFamily, signal: AbortSignal): Promise<VersionList> {

@@ -1,7 +1,7 @@
 import './versions.css';
 import { useState } from 'preact/hooks';
 import type { DocumentVersion, VersionDifference, VersionList } from '#clients/typescript/divisor.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { usePlainSentences } from '../../state/market.js';
 import { formatOverviewKey, readOverview } from '../../state/runs.js';
@@ -160,7 +160,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       if (createTrouble(thrown).code === 'PRECONDITION_FAILED') {
         showToast('bad', 'Someone saved another version in the meantime. Review it first.');
         onRestored();
-      } else await attempt(() => Promise.reject(thrown));
+      } else await tryAction(() => Promise.reject(thrown));
     }
     setBusy(false);
   };

@@ -2,7 +2,7 @@ import type { DeskActionDetail, DeskActionEffect } from '#clients/typescript/div
 import { Badge } from '../../components/feedback.js';
 import { Entries, type Entry, type Fact, Facts } from '../../components/layout/facts.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { describeChange, formatActionValue, isChanged, listReturns } from '../../words/actions.js';
+import { describeValueChange, formatActionValue, isChanged, listReturns } from '../../words/actions.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatFigure, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 
@@ -35,8 +35,8 @@ const createEffectEntry = (effect: DeskActionEffect): Entry => ({
         ...(isDividend(effect) && !isAltered(effect)
           ? []
           : ([
-              ['Index shares', describeChange(effect.shares_before, effect.shares_after, formatFigure)],
-              ['Divisor', describeChange(effect.divisor_before, effect.divisor_after, formatFigure)],
+              ['Index shares', describeValueChange(effect.shares_before, effect.shares_after, formatFigure)],
+              ['Divisor', describeValueChange(effect.divisor_before, effect.divisor_after, formatFigure)],
             ] as const)),
       ]}
     />

@@ -15,16 +15,16 @@ import { listCompanyColumns } from '../../components/securities.js';
 import { StoreSelect } from '../../components/stores.js';
 import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, useAsking } from '../../state/actions.js';
+import { tryAction, useAsking } from '../../state/actions.js';
 import { health } from '../../state/live.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
 import { may, notifyChange, type Resource, service, useResource } from '../../state/service.js';
-import { findStore, getChosenStore } from '../../state/stores.js';
+import { findStoreOfDocument, getChosenStore } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatActionValue, formatType, isOverdue, isUndecided } from '../../words/actions.js';
 import { formatSecurityAddress } from '../../words/addresses.js';
-import { countDaysTo, formatDaysTo, formatMoment, formatToday, subtractDays } from '../../words/dates.js';
+import { countDaysUntil, formatDaysTo, formatMoment, formatToday, subtractDays } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import {
   countValues,
@@ -203,17 +203,17 @@ const createTimeColumn = (today: string): Column<DeskAction> => ({
   width: 122,
   grow: 0,
   priority: 4,
-  value: (row) => countDaysTo(row.ex_date, today),
+  value: (row) => countDaysUntil(row.ex_date, today),
   below: 'titled',
   showBelow: (row) =>
     isOverdue(row, today) ? (
-      <span class="down">{formatCount(-countDaysTo(row.ex_date, today))} d overdue</span>
+      <span class="down">{formatCount(-countDaysUntil(row.ex_date, today))} d overdue</span>
     ) : (
       formatDaysTo(row.ex_date, today)
     ),
   show: (row) => {
     if (isOverdue(row, today))
-      return <span class="down">{countValues(-countDaysTo(row.ex_date, today), 'day')} overdue</span>;
+      return <span class="down">{countValues(-countDaysUntil(row.ex_date, today), 'day')} overdue</span>;
     return <span class={row.ex_date < today ? 'quiet' : ''}>{formatDaysTo(row.ex_date, today)}</span>;
   },
 });
@@ -426,7 +426,7 @@ function Decision({ action: { action_id: id, state, decisions } }: { readonly ac
   if (!may('data')) return <MayNot scope="data" what="decide" />;
   const decide = (decision: DeskDecisionRequest['decision']) =>
     void ask('', (onRefusal) =>
-      attempt(async () => {
+      tryAction(async () => {
         // The service validates the sources.
         const body = { ...request, decision, comment: findComment(comment) } as DeskDecisionRequest;
         await service.value.call('decideAction', {
@@ -701,5 +701,5 @@ async function load({ store, from, servedEnd }: ActionsQuery, signal: AbortSigna
 
 async function readEnd(store: string, signal: AbortSignal): Promise<string | null> {
   const { stores } = await service.value.call('listStores', { signal });
-  return findStore(stores, store)?.end ?? null;
+  return findStoreOfDocument(stores, store)?.end ?? null;
 }

@@ -20,7 +20,7 @@ import { MayNot } from '../../components/permission.js';
 import { createRegisterPage, type Register, RegisterTable } from '../../components/register.js';
 import type { Column } from '../../components/table/model.js';
 import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/change-table.js';
-import { attempt, type OnRefusal } from '../../state/actions.js';
+import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/market.js';
 import { mapResource, may, notifyChange, principal, service, useResource } from '../../state/service.js';
@@ -318,7 +318,7 @@ function Decision({ approval: { approval_id: id, state, history } }: { readonly 
   const [comment, setComment] = useState('');
   if (!may('publish')) return <MayNot scope="publish" what="decide" />;
   const decide = (decision: ApprovalDecisionRequest['decision'], done: string) => (onRefusal: OnRefusal) =>
-    attempt(async () => {
+    tryAction(async () => {
       const body = { decision, comment: findComment(comment) };
       await service.value.call('decideApproval', { params: { approval_id: id }, body });
       showToast('good', `Approval ${id} ${done}.`);

@@ -16,7 +16,7 @@ import {
 import { computeMedian } from '../../words/statistics.js';
 
 /** Account with members of its result that the contract does not describe. */
-export interface Account extends BatchAccount {
+export interface SolvedAccount extends BatchAccount {
   readonly one_more_bp_saves?: number;
   readonly weights?: Readonly<Record<string, number>>;
   readonly shadow_prices?: { readonly tracking_error_bp: number; readonly rows: Readonly<Record<string, number>> };
@@ -43,7 +43,7 @@ export const hasSolution = ({ status }: Pick<BatchAccount, 'status'>): boolean =
 const GAP_MIN = 1e-6;
 
 /** Formats the status of an account. If its trades are feasible but not optimal, the optimality gap is added. */
-export function formatAccountStatus({ status, certificate }: Account): string {
+export function formatAccountStatus({ status, certificate }: SolvedAccount): string {
   if (status !== 'feasible' || certificate === undefined) return status;
   return certificate.gap <= GAP_MIN ? 'optimal' : `within ${formatBps(certificate.gap)}`;
 }
@@ -70,7 +70,7 @@ const EXCLUSIONS_SHOWN = 5;
  * 4.917% has to stay (VAJM 4.917%)`.
  */
 export function formatConflict(
-  { conflict_amounts: amounts, conflict_exclusions: staying }: Account,
+  { conflict_amounts: amounts, conflict_exclusions: staying }: SolvedAccount,
   rule: string,
 ): string {
   const amount = amounts?.[rule] ?? null;
@@ -88,7 +88,7 @@ export function formatConflict(
  * Returns true if the trades of an infeasible account are rounded. No permitted trades were found, but it is not proved
  * that there are none.
  */
-export const isRounded = ({ conflicts = [] }: Account): boolean =>
+export const isRounded = ({ conflicts = [] }: SolvedAccount): boolean =>
   conflicts.includes('whole_shares') || conflicts.includes('minimum_trade');
 
 export interface ResultProps {

@@ -8,7 +8,7 @@ import { Facts } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob } from '../../state/live.js';
 import { getParameter, type PageProps, setParameters } from '../../state/location.js';
@@ -25,7 +25,7 @@ import {
   formatPercent,
 } from '../../words/numbers.js';
 import {
-  type Account,
+  type SolvedAccount,
   Conflicts,
   type Deviation,
   Figures,
@@ -43,7 +43,7 @@ import {
 const PRICE_MIN = 1e-6;
 
 /** Renders an account: its figures, trades, lots and deviations. */
-function AccountPanel({ account }: { readonly account: Account }) {
+function AccountPanel({ account }: { readonly account: SolvedAccount }) {
   const { account_id: id, findings, conflicts = [] } = account;
   return (
     <SidePanel title={`Account ${id}`} onClose={() => setParameters({ account: null })}>
@@ -78,7 +78,7 @@ function AccountPanel({ account }: { readonly account: Account }) {
 }
 
 /** Returns the taxed gains by term, or by pot if the account has a tax regime with other pots. */
-function listGains({ trades = [], short_gain, long_gain }: Account): [string, string][] {
+function listGains({ trades = [], short_gain, long_gain }: SolvedAccount): [string, string][] {
   const pots = [...new Set(trades.flatMap(({ term }) => term ?? []))];
   if (pots.every((pot) => pot === 'short' || pot === 'long'))
     return [
@@ -92,7 +92,7 @@ function listGains({ trades = [], short_gain, long_gain }: Account): [string, st
 }
 
 /** Renders the figures and trades of an account that has a solution. */
-function Solution({ account }: { readonly account: Account }) {
+function Solution({ account }: { readonly account: SolvedAccount }) {
   const { trades = [], shadow_prices: prices, deviations, lots_after: lots } = account;
   return (
     <>
@@ -293,7 +293,7 @@ function BatchAccounts({ batchId, progress, currency = null }: BatchAccountsProp
         <p class="quiet">These accounts are not solved yet.</p>
       ) : (
         <Answered resource={accounts} what="the accounts">
-          {(read) => <AccountTable accounts={read.accounts as readonly Account[]} />}
+          {(read) => <AccountTable accounts={read.accounts as readonly SolvedAccount[]} />}
         </Answered>
       )}
     </Section>
@@ -321,7 +321,7 @@ function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: 
     <Menu label="Export the accounts" title="Export">
       {TABLES.map(({ table, text }) => (
         <li key={table}>
-          <button type="button" onClick={() => void attempt(() => save(table))}>
+          <button type="button" onClick={() => void tryAction(() => save(table))}>
             {text}
           </button>
         </li>
@@ -333,7 +333,7 @@ function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: 
 /** Number of accounts above which they can be searched. */
 const SEARCHED_MIN = 20;
 
-function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
+function AccountTable({ accounts }: { readonly accounts: readonly SolvedAccount[] }) {
   const openAccount = accounts.find((account) => account.account_id === getParameter('account'));
   return (
     <>
@@ -342,7 +342,7 @@ function AccountTable({ accounts }: { readonly accounts: readonly Account[] }) {
         name="accounts"
         columns={ACCOUNT_COLUMNS}
         rows={accounts}
-        {...(accounts.length > SEARCHED_MIN ? { searchIn: (account: Account) => account.account_id ?? '' } : {})}
+        {...(accounts.length > SEARCHED_MIN ? { searchIn: (account: SolvedAccount) => account.account_id ?? '' } : {})}
         getKey={(account) => account.account_id ?? String(accounts.indexOf(account))}
         onOpen={(account) => setParameters({ account: account.account_id })}
         openKey={openAccount?.account_id ?? null}
@@ -359,7 +359,7 @@ const STATUS_KINDS: Readonly<Record<BatchAccount['status'], 'good' | 'bad'>> = {
   refused: 'bad',
 };
 
-const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
+const ACCOUNT_COLUMNS: readonly Column<SolvedAccount>[] = [
   { id: 'account', title: 'Account', width: 120, grow: 1, value: ({ account_id }) => account_id },
   {
     id: 'status',
@@ -374,7 +374,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     help: 'Annual forecast tracking error before the trades',
     width: 90,
     priority: 2,
-    of: (account: Account) => account.tracking_error_before ?? null,
+    of: (account: SolvedAccount) => account.tracking_error_before ?? null,
     write: (value) => formatPercent(value, 3),
   }),
   createNumericColumn({
@@ -382,7 +382,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     title: 'TE after',
     help: 'Annual forecast tracking error after the trades',
     width: 90,
-    of: (account: Account) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
+    of: (account: SolvedAccount) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
     write: (value) => formatPercent(value, 3),
   }),
   createNumericColumn({
@@ -391,7 +391,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     width: 110,
     priority: 3,
     adds: true,
-    of: (account: Account) => account.value ?? null,
+    of: (account: SolvedAccount) => account.value ?? null,
     write: formatDecimal,
   }),
   createNumericColumn({
@@ -399,7 +399,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     title: 'Tax',
     width: 90,
     adds: true,
-    of: (account: Account) => (hasSolution(account) ? (account.tax ?? null) : null),
+    of: (account: SolvedAccount) => (hasSolution(account) ? (account.tax ?? null) : null),
     write: formatDecimal,
   }),
   createNumericColumn({
@@ -407,7 +407,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     title: 'Tax saved',
     width: 90,
     adds: true,
-    of: (account: Account) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
+    of: (account: SolvedAccount) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
     write: formatDecimal,
   }),
   createNumericColumn({
@@ -416,7 +416,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     width: 80,
     priority: 3,
     adds: true,
-    of: (account: Account) => (hasSolution(account) ? (account.costs ?? null) : null),
+    of: (account: SolvedAccount) => (hasSolution(account) ? (account.costs ?? null) : null),
     write: formatDecimal,
   }),
   createNumericColumn({
@@ -424,7 +424,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     title: 'Gap',
     width: 80,
     priority: 4,
-    of: (account: Account) => (hasSolution(account) ? (account.certificate?.gap ?? null) : null),
+    of: (account: SolvedAccount) => (hasSolution(account) ? (account.certificate?.gap ?? null) : null),
     write: formatBps,
   }),
   createNumericColumn({
@@ -432,7 +432,7 @@ const ACCOUNT_COLUMNS: readonly Column<Account>[] = [
     title: 'Trades',
     width: 70,
     priority: 2,
-    of: (account: Account) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
+    of: (account: SolvedAccount) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
     write: formatCount,
   }),
 ];

@@ -11,10 +11,10 @@ import { Facts, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { createRegisterPage, type Register } from '../../components/register.js';
 import type { Column } from '../../components/table/model.js';
-import { start } from '../../state/actions.js';
+import { submitJob } from '../../state/actions.js';
 import { getJob, liveJobs } from '../../state/live.js';
 import { getParameter, navigate, useAddressedObject } from '../../state/location.js';
-import { selectModels, type StoredModel, useStoredModels } from '../../state/risk-models.js';
+import { selectModels, type ListedModel, useStoredModels } from '../../state/risk-models.js';
 import { mapResource, may, service, type Trouble, useList, useResource, type Resource } from '../../state/service.js';
 import { computeSecondsBetween, createMomentFigure, formatDuration, formatMoment } from '../../words/dates.js';
 import { formatJobAddress, formatJobId, STATUS_KINDS } from '../../words/jobs.js';
@@ -192,7 +192,7 @@ function NewBatch() {
 
 interface BatchFormProps {
   readonly indices: IndexCollection['indices'];
-  readonly storedModels: readonly StoredModel[];
+  readonly storedModels: readonly ListedModel[];
   /** False until the stored models and their data stores are loaded. */
   readonly areModelsKnown: boolean;
 }
@@ -226,7 +226,7 @@ function BatchForm({ indices, storedModels, areModelsKnown }: BatchFormProps) {
       ...(hasTerms ? {} : { terms: JSON.stringify(others) }),
       ...(typeof id === 'string' ? { batch_id: id } : {}),
     };
-    const job = await start(() => service.value.upload('startBatch', media, blob, { query }), setTrouble);
+    const job = await submitJob(() => service.value.upload('startBatch', media, blob, { query }), setTrouble);
     setSending(false);
     if (job !== undefined) navigate(`/console/batches/${job.job_id.slice('batch:'.length)}`);
   };

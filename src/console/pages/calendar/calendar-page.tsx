@@ -10,7 +10,7 @@ import { Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useExchanges } from '../../state/market.js';
 import { hasKey, service, useList, useResource } from '../../state/service.js';
@@ -422,7 +422,7 @@ const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids
 /** Renders a download of the events as an iCalendar file, and the file's address for calendar programs. */
 function Subscribe({ address, query }: SubscribeProps) {
   const copy = () =>
-    attempt(async () => {
+    tryAction(async () => {
       await navigator.clipboard.writeText(location.origin + address);
       showToast('good', 'The calendar address was copied. Subscribe to it in a calendar program.');
     });

@@ -11,7 +11,7 @@ import {
   listLineCells,
   PERCENT_UNIT,
   type ValueRange,
-  type Unit,
+  type NumberFormat,
 } from '../../components/chart/series.js';
 import { Toggles, Choice, Select } from '../../components/controls/choice.js';
 import { TableExport } from '../../components/controls/menu.js';
@@ -720,7 +720,7 @@ const WINDOWS = [
   { value: '252', text: '1 year' },
 ] as const;
 
-const PLAIN_UNIT: Unit = { of: 'number', digits: 2 };
+const PLAIN_UNIT: NumberFormat = { of: 'number', digits: 2 };
 
 interface RollingProps {
   /** Levels of all dates. A window can begin before the range. */

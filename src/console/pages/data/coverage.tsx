@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { CoverageHistoryResponse, DataStore, FieldList } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
-import { layerCovered, type Line, type Unit } from '../../components/chart/series.js';
+import { layerCovered, type Line, type NumberFormat } from '../../components/chart/series.js';
 import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { Answered } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
@@ -39,7 +39,7 @@ const MissingPricesLink = ({ session, children }: MissingPricesLinkProps) => (
   </a>
 );
 
-const PRICES_UNIT: Unit = { of: 'number', digits: 0 };
+const PRICES_UNIT: NumberFormat = { of: 'number', digits: 0 };
 
 interface MissingBarsProps {
   readonly dates: readonly string[];
@@ -210,7 +210,7 @@ const createHistoryColumn = (end: string | undefined): Column<PriceGaps> => ({
   show: (row) => (row.end === end ? <span class="quiet">last session</span> : row.end),
 });
 
-const SECURITIES_UNIT: Unit = { of: 'number', digits: 0 };
+const SECURITIES_UNIT: NumberFormat = { of: 'number', digits: 0 };
 
 /** Renders how many securities have a price over time, and the data that rules can use. */
 export function Coverage({ store }: { readonly store: DataStore }) {

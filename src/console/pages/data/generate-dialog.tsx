@@ -5,7 +5,7 @@ import { Button } from '../../components/controls/button.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { generateMarket, MARKET_WORDS, createMarket } from './generate-market.js';
+import { submitGeneration, MARKET_WORDS, createMarket } from './generate-market.js';
 import '../../components/dialog.css';
 
 /** Settings that a first market requires; all other settings have defaults. */
@@ -53,7 +53,7 @@ export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProp
           kind="main"
           act={async (onRefusal) => {
             const refusal: { trouble: Trouble | null } = { trouble: null };
-            const job = await generateMarket({ ...settings, activate }, (jobProgress) => {
+            const job = await submitGeneration({ ...settings, activate }, (jobProgress) => {
               refusal.trouble = jobProgress;
             });
             if (job !== undefined) onClose();

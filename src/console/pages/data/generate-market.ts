@@ -1,5 +1,5 @@
 import type { DataStore, GenerateSyntheticRequest } from '#clients/typescript/divisor.js';
-import { type OnRefusal, start } from '../../state/actions.js';
+import { type OnRefusal, submitJob } from '../../state/actions.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
@@ -16,8 +16,8 @@ export function createMarket(stores: readonly DataStore[]): JsonObject {
 }
 
 /** Starts the generation of a market. The service validates the settings. */
-export const generateMarket = (settings: JsonObject, onRefusal: OnRefusal) =>
-  start(
+export const submitGeneration = (settings: JsonObject, onRefusal: OnRefusal) =>
+  submitJob(
     () => service.value.call('generateSynthetic', { body: settings as unknown as GenerateSyntheticRequest }),
     onRefusal,
   );

@@ -181,7 +181,7 @@ function encodeBase64(blob: Blob): Promise<string> {
 type ImportQuery = Operations['importStore']['request']['query'];
 
 /** Result of an import. */
-export interface Outcome {
+export interface SentImport {
   readonly result: ImportResult | null;
   readonly trouble: Trouble | null;
   /** True if some files were stored as a store although the service refused other files. */
@@ -197,7 +197,7 @@ interface ImportOrder {
 }
 
 /** Sends files that create a store. */
-export async function sendImport(wanted: ImportOrder): Promise<Outcome> {
+export async function sendImport(wanted: ImportOrder): Promise<SentImport> {
   return wanted.files.some(isParquet) ? sendTables(wanted) : sendParts(wanted);
 }
 
@@ -211,7 +211,7 @@ interface AcceptedImport {
  * Sends the requests in order. The first request creates the store, the others add to it, and the last one serves it.
  * If a later request is refused and `on_exists` is `refuse`, the new store is deleted. Otherwise the result is partial.
  */
-async function sendParts(wanted: ImportOrder): Promise<Outcome> {
+async function sendParts(wanted: ImportOrder): Promise<SentImport> {
   const acceptedImport: AcceptedImport = { results: [], files: 0 };
   try {
     const bytesMax = health.peek()?.limits['MAX_IMPORT_BYTES'] ?? Infinity;
@@ -235,7 +235,7 @@ async function handleRefusedPart(
   trouble: Trouble,
   { results, files }: AcceptedImport,
   { header }: ImportOrder,
-): Promise<Outcome> {
+): Promise<SentImport> {
   const [first] = results;
   if (first === undefined) return { result: null, trouble };
   const { store_id } = first.store;
@@ -256,7 +256,7 @@ const PARQUET = 'application/vnd.apache.parquet';
  * Sends the tables. Each Parquet file is a separate request. Prices create the store, and the other tables are added to
  * it.
  */
-async function sendTables({ files, header, mapping }: ImportOrder): Promise<Outcome> {
+async function sendTables({ files, header, mapping }: ImportOrder): Promise<SentImport> {
   const orderedFiles = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const results: ImportResult[] = [];
   for (const file of orderedFiles) {

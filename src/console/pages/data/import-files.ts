@@ -1,6 +1,6 @@
 import { formatBytes } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject, listDifferences } from '../../words/paths.js';
-import { ACCEPTED_EXTENSIONS, getBaseName, getExtension, getPath, type Source } from './source-files.js';
+import { ACCEPTED_EXTENSIONS, getNameInArchive, getExtension, getPath, type Source } from './source-files.js';
 import { ArchiveFault, readMembers } from './zip.js';
 
 /** Tables of a store. Each table is a CSV file. */
@@ -51,7 +51,7 @@ function assignTables(files: readonly ImportFile[], from: number): readonly Impo
     const isOfATable = TABLE_FILE_ENDINGS.has(getExtension(one.file)) || (ofWorkbooks && isWorkbook(one));
     if (!isOfATable) return { ...one, table: null };
     if (position < from && one.table !== null) return one;
-    const base = getBaseName(one.file)
+    const base = getNameInArchive(one.file)
       .replace(/\.[^.]*$/, '')
       .toLowerCase();
     return { ...one, table: TABLES.find((table) => base === table) ?? 'market' };
@@ -83,7 +83,7 @@ const SHARED_MIN = 3;
  * Proposes a name for a store: the name of the only file or archive, of the folder of the files, or the common start of
  * their names. If there is none, the date of the import.
  */
-export function suggestName(paths: readonly string[], today: string): string {
+export function proposeStoreName(paths: readonly string[], today: string): string {
   const [first = ''] = paths;
   const folder = first.slice(0, Math.max(0, first.indexOf('/')));
   if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return formatName(folder);
@@ -128,7 +128,7 @@ export interface ChosenFiles {
 const TABLE_ENDINGS = ['.csv', '.tsv', '.txt', '.parquet'];
 
 /** Reads the files in archives. Names the files in folders by their paths. */
-export async function readSources(files: readonly File[]): Promise<ChosenFiles> {
+export async function readChosenFiles(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
   const ignoredFiles: string[] = [];
   const troubles: string[] = [];
@@ -136,7 +136,7 @@ export async function readSources(files: readonly File[]): Promise<ChosenFiles> 
     const path = getPath(file);
     const isInFolder = path.includes('/');
     if (isInFolder && isOfTheSystem(path)) continue;
-    if (!isAccepted(file)) {
+    if (!isAcceptedFile(file)) {
       ignoredFiles.push(path);
       continue;
     }
@@ -161,7 +161,7 @@ export async function readSources(files: readonly File[]): Promise<ChosenFiles> 
 }
 
 /** Returns true if an import reads the format of a file. */
-export const isAccepted = (file: File): boolean => ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file));
+export const isAcceptedFile = (file: File): boolean => ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file));
 
 /** Returns a file of a folder. Its name is its path within the folder. */
 const createSource = (file: File, path: string): Source => ({

@@ -20,16 +20,16 @@ import type { JsonObject } from '../../words/paths.js';
 import { formatFirstNames } from '../../words/quantities.js';
 import { readDroppedFiles, takeOfferedFiles } from './dropped-files.js';
 import { FindingTable } from './finding-table.js';
-import { type FileSample, type Outcome, readSample, sendImport } from './import-content.js';
+import { type FileSample, type SentImport, readSample, sendImport } from './import-content.js';
 import {
   addFiles,
   FILE_BYTES_MAX,
   findTrouble,
   type ImportFile,
-  isAccepted,
-  readSources,
+  isAcceptedFile,
+  readChosenFiles,
   removeFile,
-  suggestName,
+  proposeStoreName,
   type TableName,
   TABLES as IMPORT_TABLES,
 } from './import-files.js';
@@ -437,7 +437,7 @@ const ON_EXISTS: FieldSpec = {
 interface NewStoreProps {
   readonly header: JsonObject;
   readonly served: string | null;
-  readonly outcome: Outcome | null;
+  readonly outcome: SentImport | null;
   readonly findings: readonly Finding[];
   readonly unsure: InspectResult['unsure'];
   onChange(header: JsonObject): void;
@@ -507,7 +507,7 @@ function ImportBar({ files, mapping, sent, problem, isReady }: ImportBarProps) {
 }
 
 /** Renders why no file was stored. All problems are listed by table, row and column. */
-function RefusedImport({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
+function RefusedImport({ outcome: { trouble, isPartial = false } }: { readonly outcome: SentImport }) {
   if (trouble === null) return null;
   const findings = listUnplaced(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));
   if (trouble.findings.length === 0) return <Problem trouble={trouble} />;
@@ -534,10 +534,10 @@ function useFiles(onChange: () => void, onName: (name: string) => void) {
     setFiles(next);
   };
   const add = async (added: readonly File[]) => {
-    const { sources, ignored, troubles } = await readSources(added);
+    const { sources, ignored, troubles } = await readChosenFiles(added);
     onChange();
-    const paths = added.filter(isAccepted).map(getPath);
-    if (paths.length > 0) onName(suggestName(paths, new Date().toISOString().slice(0, 10)));
+    const paths = added.filter(isAcceptedFile).map(getPath);
+    if (paths.length > 0) onName(proposeStoreName(paths, new Date().toISOString().slice(0, 10)));
     setFiles((now) => addFiles(now, sources));
     setNotes([...troubles, ...(ignored.length === 0 ? [] : [formatIgnored(ignored)])]);
   };
@@ -720,12 +720,12 @@ const SEVERAL_FILES_MESSAGE = 'Several files are assigned to market. Choose the 
  * Returns the result of an import. It is shown once: after a reload, the address leads to the page of the new store.
  */
 function useOutcome() {
-  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const [outcome, setOutcome] = useState<SentImport | null>(null);
   const importedStore = outcome === null ? getParameter('imported') : null;
   useEffect(() => {
     if (importedStore !== null) navigate(storeAddress(importedStore), { replace: true });
   }, [importedStore]);
-  const report = (next: Outcome) => {
+  const report = (next: SentImport) => {
     setOutcome(next);
     if (next.result !== null) setParameters({ imported: next.result.store.store_id });
   };

@@ -5,7 +5,7 @@ import { Choice } from '../../components/controls/choice.js';
 import { Answered, Badge, type BadgeKind, Problem, Wait } from '../../components/feedback.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
-import { createFields, type Schemas, useSchemas } from '../../components/form/schema-form.js';
+import { listFieldSpecs, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { Section } from '../../components/layout/page.js';
 import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
 import type { Trouble } from '../../state/service.js';
@@ -65,7 +65,7 @@ function MappingForm({ mapping, unsure, findings, onChange }: MappingFormProps) 
     <Answered resource={schemas} what="the fields of a mapping">
       {(all) => (
         <FieldGrid>
-          {createFields(all, 'Mapping')
+          {listFieldSpecs(all, 'Mapping')
             .filter(({ name }) => isWide || !WIDE_LAYOUT_FIELDS.has(name))
             .map((spec) => (
               <Field
@@ -380,5 +380,5 @@ export function useMapping(
 /** Returns the default of each member of a mapping. */
 const readMappingDefaults = (schemas: Schemas): JsonObject =>
   Object.fromEntries(
-    createFields(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]),
+    listFieldSpecs(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]),
   );

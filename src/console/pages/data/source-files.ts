@@ -16,7 +16,7 @@ export const getExtension = ({ name }: { readonly name: string }): string =>
   /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
 /** Returns the name of a file without the folders of its archive. */
-export const getBaseName = ({ name }: { readonly name: string }): string => name.slice(name.lastIndexOf('/') + 1);
+export const getNameInArchive = ({ name }: { readonly name: string }): string => name.slice(name.lastIndexOf('/') + 1);
 
 /** Paths of the files in dropped folders. For selected folders, the browser itself provides the paths. */
 const pathsByFile = new WeakMap<File, string>();
@@ -31,7 +31,7 @@ export function setPath(file: File, path: string): void {
 }
 
 /** Location of a finding about data. It is parsed from the path of the finding. */
-export interface FileLocation {
+export interface FindingLocation {
   readonly table: string;
   /** File or sheet of the table if the table has several; otherwise empty. */
   readonly file: string;
@@ -46,7 +46,7 @@ const ENDINGS: ReadonlySet<string> = new Set(['csv', 'gz', 'parquet', 'txt', 'xl
  * Parses a location such as `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ
  * 2024-03-15].CLOSE`. Other text is returned as the table.
  */
-export function parseLocation(path: string): FileLocation {
+export function parseLocation(path: string): FindingLocation {
   const openPosition = path.indexOf('[');
   const close = path.indexOf(']', openPosition);
   if (openPosition < 0 || close < 0) return { ...parseHead(path), row: '' };
@@ -60,7 +60,7 @@ export function parseLocation(path: string): FileLocation {
 }
 
 /** Parses a location without a row: table, file and column. */
-function parseHead(path: string): Omit<FileLocation, 'row'> {
+function parseHead(path: string): Omit<FindingLocation, 'row'> {
   const [table, rest] = splitAt(path, path.indexOf('/'));
   if (rest === '') {
     const [own, column] = splitAt(path, path.indexOf('.'));

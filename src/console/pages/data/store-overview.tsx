@@ -2,7 +2,7 @@ import type { DataAudit, DataStore, DataStoreUpdate, Finding, RefreshResult } fr
 import { useState } from 'preact/hooks';
 import { Badge, Problem } from '../../components/feedback.js';
 import { Button } from '../../components/controls/button.js';
-import { type Fact, Facts, type Metric, Metrics } from '../../components/layout/facts.js';
+import { type Fact, Facts, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { FindingTable } from './finding-table.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -143,7 +143,7 @@ const formatRows = (rows: Readonly<Record<string, number>>): string =>
     .join(', ');
 
 /** Returns the number of rows of each table. */
-export const createRowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>
+export const createRowMetrics = (rows: Readonly<Record<string, number>>): readonly LabelledFigure[] =>
   Object.entries(rows)
     .filter(([, value]) => value > 0)
     .map(([table, value]) => ({

@@ -22,7 +22,7 @@ import { usePhone } from '../../components/layout/viewport.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
-import { activateStore, attempt, type OnRefusal, start } from '../../state/actions.js';
+import { activateStore, tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
 import { addQuery, getParameter, navigate, type PageProps, setParameters } from '../../state/location.js';
 import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
@@ -176,7 +176,7 @@ function Overrides({ store }: { readonly store: DataStore }) {
   const send = async (location: PriceLocation, price: number | null, reason: string) => {
     setTrouble(null);
     const body = { ...location, price, reason };
-    const answer = await attempt(
+    const answer = await tryAction(
       () => service.value.call('overridePrice', { params: { store_id: id }, body }),
       setTrouble,
     );
@@ -616,13 +616,13 @@ const STORE_PAGE_COLUMNS: readonly Column<Version>[] = [
 
 /** @param isFull true if the service reads all values again, false if it reads only later dates */
 const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) =>
-  start(
+  submitJob(
     () => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull, load: true } }),
     onRefusal,
   );
 
 const deleteStore = (id: string) =>
-  attempt(async () => {
+  tryAction(async () => {
     await service.value.call('deleteStore', { params: { store_id: id } });
     showToast('good', `The store ${id} was deleted.`);
     notifyChange();

@@ -1,11 +1,11 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { Badge, type BadgeKind, Progress } from '../../components/feedback.js';
-import type { Metric } from '../../components/layout/facts.js';
+import type { LabelledFigure } from '../../components/layout/facts.js';
 import { health, liveJobs } from '../../state/live.js';
 import { service, useList, useResource } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatDaysTo } from '../../words/dates.js';
-import { describeDue, describeLag, findLag } from '../../words/freshness.js';
+import { describeDue, formatLag, findLag } from '../../words/freshness.js';
 import { formatJobId } from '../../words/jobs.js';
 import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
 
@@ -47,7 +47,7 @@ function StoreAge({ store }: { readonly store: DataStore }) {
   if (lag !== undefined)
     return (
       <Badge kind={lag.behind === 0 ? 'good' : 'warning'} title={describeDue(lag)}>
-        {describeLag(lag)}
+        {formatLag(lag)}
       </Badge>
     );
   if (store.end === null) return <StoreStatus store={store} />;
@@ -81,7 +81,7 @@ export const countReadWarnings = ({ findings = [] }: Pick<DataStore, 'findings'>
   findings.filter(({ severity }) => severity !== 'info').length;
 
 /** Returns the number of audit warnings of a store as a link to them. Its note counts the warnings of the last read. */
-export function useWarningMetric(store: DataStore | undefined): Metric {
+export function useWarningMetric(store: DataStore | undefined): LabelledFigure {
   const audit = useAudit(store);
   const total = audit.data?.total;
   const ofRead = store === undefined ? 0 : countReadWarnings(store);

@@ -10,7 +10,7 @@ import { Entries, Facts, keepWordsWhole } from '../../components/layout/facts.js
 import { Section } from '../../components/layout/page.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, type OnRefusal } from '../../state/actions.js';
+import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, navigate, setParameters } from '../../state/location.js';
 import { may, notifyChange, service, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
@@ -533,7 +533,7 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
   const [isWriting, setWriting] = useState(false);
   const write = async (onRefusal: OnRefusal) => {
     setWriting(true);
-    const importResult = await attempt(
+    const importResult = await tryAction(
       () =>
         service.value.call('repairStore', {
           params: { store_id: store.store_id },

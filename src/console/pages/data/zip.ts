@@ -128,7 +128,7 @@ async function readView(file: File, start: number, length: number): Promise<Data
 }
 
 /** File to be packed. */
-export interface Member {
+export interface ArchiveMember {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -167,7 +167,7 @@ export function createArchive(packedFiles: readonly PackedFile[]): Blob {
 }
 
 /** Compresses a file on another thread. The sizes of packed files show how many fit into a request. */
-export async function pack({ name, bytes }: Member): Promise<PackedFile> {
+export async function pack({ name, bytes }: ArchiveMember): Promise<PackedFile> {
   const deflatedBytes = await deflate(bytes);
   const isSmaller = deflatedBytes.length < bytes.length && bytes.length / deflatedBytes.length < RATIO_MAX;
   return {

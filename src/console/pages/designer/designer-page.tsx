@@ -51,13 +51,13 @@ import { addAmendment, computeDefinitionsOn, sortChanges, type SortedChanges } f
 import { isDate } from '../../words/dates.js';
 import { formatPathLabel } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
-import { type Difference, isObject, type Json, type JsonObject, listDifferences } from '../../words/paths.js';
+import { type PathDifference, isObject, type Json, type JsonObject, listDifferences } from '../../words/paths.js';
 import {
   adoptStore,
   applyChanges,
   createBody,
   createDocument,
-  createDraft,
+  openDraft,
   DesignerContext,
   type Draft,
   fillFromStore,
@@ -74,15 +74,15 @@ import { Live } from './live.js';
 import {
   DocumentChanges,
   Derivation,
-  Fields,
+  MemberFields,
   Identity,
-  Part,
+  DefinitionPart,
   Precision,
-  Schedule,
-  Selection,
+  RebalanceSchedule,
+  SelectionRules,
   Treatment,
   Universe,
-  Weighting,
+  WeightingRule,
 } from './parts.js';
 
 const OVERLAY_PATH = ['overlay'] as const;
@@ -122,7 +122,10 @@ function Overlay() {
       {({ overlays }) => {
         const spec = overlays.find((one) => one.type === type);
         return (
-          <Part title="Overlay" help="An index on another index, with currency, leverage, risk control or fees applied">
+          <DefinitionPart
+            title="Overlay"
+            help="An index on another index, with currency, leverage, risk control or fees applied"
+          >
             <FieldGrid>
               <Field
                 spec={{
@@ -163,7 +166,7 @@ function Overlay() {
                 <p>{spec.reference}</p>
               </details>
             )}
-          </Part>
+          </DefinitionPart>
         );
       }}
     </Answered>
@@ -261,7 +264,7 @@ function FoldedGroup({ title, parameters }: FoldedGroupProps) {
   return (
     <details class="overlay-group" open={isOpen || isWrong} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>{title}</summary>
-      <Fields fields={parameters} within={OVERLAY_PATH} />
+      <MemberFields fields={parameters} within={OVERLAY_PATH} />
     </details>
   );
 }
@@ -273,7 +276,7 @@ function FoldedGroup({ title, parameters }: FoldedGroupProps) {
 function Parameters({ parameters }: { readonly parameters: readonly ParameterSpec[] }) {
   const { draft } = useWorkshop();
   const choice = findAlternative(parameters);
-  if (choice === undefined) return <Fields fields={parameters} within={OVERLAY_PATH} />;
+  if (choice === undefined) return <MemberFields fields={parameters} within={OVERLAY_PATH} />;
   const members = Object.keys(choice.members);
   const isGiven = (name: string) => (draft.at([...OVERLAY_PATH, name]) ?? null) !== null;
   const chosenMember = members.find(isGiven) ?? members[0]!; // an alternative has members
@@ -289,7 +292,7 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   };
   return (
     <>
-      <Fields fields={parameters.slice(0, position)} within={OVERLAY_PATH}>
+      <MemberFields fields={parameters.slice(0, position)} within={OVERLAY_PATH}>
         <Field
           spec={{
             name: choice.label,
@@ -303,8 +306,8 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
           findings={[]}
           onChange={(name) => typeof name === 'string' && choose(name)}
         />
-      </Fields>
-      <Fields
+      </MemberFields>
+      <MemberFields
         fields={parameters.slice(position).filter(({ name }) => !hiddenMembers.has(name))}
         within={OVERLAY_PATH}
       />
@@ -614,12 +617,12 @@ function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
 }
 
 /** Returns the fields that an amendment on a date would change. Earlier amendments are taken into account. */
-function listAmendedFields(date: string, pending: PendingChange): readonly Difference[] {
+function listAmendedFields(date: string, pending: PendingChange): readonly PathDifference[] {
   const { inForce, amended } = computeDefinitionsOn(date, pending);
   return listDifferences(inForce, amended);
 }
 
-const toDocumentChange = ({ path, before, after }: Difference): DocumentChange => ({
+const toDocumentChange = ({ path, before, after }: PathDifference): DocumentChange => ({
   path: path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join(''),
   op: before === undefined ? 'add' : after === undefined ? 'remove' : 'replace',
   before: before ?? null,
@@ -643,9 +646,9 @@ type FormSection = readonly [title: string, Form: ComponentType];
 
 const PIPELINE: readonly FormSection[] = [
   ['Universe', Universe],
-  ['Selection', Selection],
-  ['Weighting', Weighting],
-  ['Rebalance', Schedule],
+  ['Selection', SelectionRules],
+  ['Weighting', WeightingRule],
+  ['Rebalance', RebalanceSchedule],
   ['Events', Treatment],
   ['Changes', DocumentChanges],
 ];
@@ -1031,7 +1034,7 @@ function useDraft(opened: OpenedIndex): DraftState {
     keepDraft(id, isChanged ? next : null);
     addressedDraft.put(isChanged ? formatChanges(base, next) : null);
   };
-  const draft = useMemo(() => createDraft(foundDocument ?? first, keep), []);
+  const draft = useMemo(() => openDraft(foundDocument ?? first, keep), []);
   useEffect(() => {
     if (foundDocument !== null) keep(foundDocument);
   }, []);

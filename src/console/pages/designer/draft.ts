@@ -3,7 +3,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { DataStore, FieldList, Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
 import type { Terms } from '../../components/form/field.js';
-import { getParameter, parseJson } from '../../state/location.js';
+import { getParameter, parseJsonParameter } from '../../state/location.js';
 import {
   addValue,
   formatPath,
@@ -35,7 +35,7 @@ const UNDONE_MAX = 200;
 /** Time in milliseconds in which changes of the same field count as one change, such as typed letters. */
 const TYPED_MS = 600;
 
-export function createDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
+export function openDraft(first: JsonObject, onChange: (document: JsonObject) => void): Draft {
   const document = signal(first);
   const before = signal<readonly JsonObject[]>([]);
   const after = signal<readonly JsonObject[]>([]);
@@ -204,7 +204,7 @@ export function formatChanges(first: JsonObject, document: JsonObject): string |
 
 /** Applies the changes in an address to a document. Returns null if the address contains no valid changes. */
 export function applyChanges(first: JsonObject, text: string | null): JsonObject | null {
-  const changes = parseJson(text);
+  const changes = parseJsonParameter(text);
   if (!Array.isArray(changes)) return null;
   const changedDocument = (changes as readonly Json[]).reduce<Json>((document, change) => {
     const [path, value] = Array.isArray(change) ? (change as readonly Json[]) : [];

@@ -15,7 +15,7 @@ import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js
 import { getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
 import { service, type Trouble, useResource } from '../../state/service.js';
-import { findStore, useStores } from '../../state/stores.js';
+import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { isSameFinding } from '../../words/findings.js';
 import { formatRiskWindow } from '../../words/methodology.js';
 import {
@@ -594,7 +594,7 @@ interface LiveProps {
 export function Live(props: LiveProps) {
   const stores = useStores();
   const { store } = props;
-  const { start = null, end = null, name } = findStore(stores.data?.stores, store) ?? {};
+  const { start = null, end = null, name } = findStoreOfDocument(stores.data?.stores, store) ?? {};
   const isOneOfMany = (stores.data?.stores.length ?? 0) > 1;
   return (
     <NamesStore.Provider value={store ?? null}>

@@ -57,7 +57,7 @@ interface PartProps {
 }
 
 /** Renders a section of the definition. */
-export function Part({ title, help, isRoomy = false, aside, children }: PartProps) {
+export function DefinitionPart({ title, help, isRoomy = false, aside, children }: PartProps) {
   return (
     <section
       class={isRoomy ? 'stack raised gap-3 designer-part is-roomy' : 'stack raised gap-3 designer-part'}
@@ -88,7 +88,7 @@ interface FieldsProps {
 /**
  * Renders the fields of the definition. Fields that do not apply, because of the values of other fields, are left out.
  */
-export function Fields({ fields, within, fixed = [], children }: FieldsProps) {
+export function MemberFields({ fields, within, fixed = [], children }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
@@ -221,7 +221,7 @@ function Universes({ fields, within, help }: UniversesProps) {
       {rows.map((_, at) => (
         // The key changes when a row is removed. Values of other kinds that are remembered then stay with their row.
         <div key={`${removed} ${at}`} class="pile gap-2 field-row" role="group" aria-label={`Universe ${at + 1}`}>
-          <Fields fields={listFieldsWithin(fields, within)} within={[...within, at]} />
+          <MemberFields fields={listFieldsWithin(fields, within)} within={[...within, at]} />
           <Button
             kind="bare"
             aria-label={`Remove universe ${at + 1}`}
@@ -261,13 +261,13 @@ export function Identity() {
   const isFolded = (field: ParameterSpec) => FOLDED_FIELDS.has(field.name) || (isStore(field) && !isStoreFirst);
   const shownFields = fields.filter((field) => !isFolded(field)).toSorted((a, b) => rank(a) - rank(b));
   return (
-    <Part title="Index" isRoomy>
-      <Fields fields={shownFields} within={[]} fixed={isStored ? ['id'] : []} />
+    <DefinitionPart title="Index" isRoomy>
+      <MemberFields fields={shownFields} within={[]} fixed={isStored ? ['id'] : []} />
       <details class="field-more">
         <summary>{isStoreFirst ? 'Description and tags' : 'Description, tags and data store'}</summary>
-        <Fields fields={fields.filter(isFolded)} within={[]} />
+        <MemberFields fields={fields.filter(isFolded)} within={[]} />
       </details>
-    </Part>
+    </DefinitionPart>
   );
 }
 
@@ -284,37 +284,37 @@ const FoldedPart = ({ title, children }: Pick<PartProps, 'title' | 'children'>) 
 /** Renders the fields for the base market value and the rounding. */
 export const Precision = () => (
   <FoldedPart title="Base market value and rounding">
-    <Fields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE_FIELDS.has(name))} within={[]} />
+    <MemberFields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE_FIELDS.has(name))} within={[]} />
   </FoldedPart>
 );
 
 export function Universe() {
   return (
-    <Part title="Universe" help="Securities eligible for selection">
-      <Fields fields={useWorkshop().types.fields.universe} within={['universe']} />
-    </Part>
+    <DefinitionPart title="Universe" help="Securities eligible for selection">
+      <MemberFields fields={useWorkshop().types.fields.universe} within={['universe']} />
+    </DefinitionPart>
   );
 }
 
 export const Treatment = () => (
   <FoldedPart title="Events and gaps">
-    <Fields fields={useWorkshop().types.fields.treatment} within={['pipeline', 'treatment']} />
+    <MemberFields fields={useWorkshop().types.fields.treatment} within={['pipeline', 'treatment']} />
   </FoldedPart>
 );
 
 export const DocumentChanges = () => (
   <FoldedPart title="Changes between rebalances">
-    <Fields fields={useWorkshop().types.fields.events} within={['events']} />
+    <MemberFields fields={useWorkshop().types.fields.events} within={['events']} />
   </FoldedPart>
 );
 
-export function Schedule() {
+export function RebalanceSchedule() {
   const { types, draft } = useWorkshop();
   return (
-    <Part title="Rebalance">
-      <Fields fields={types.fields.rebalance} within={['rebalance']} />
-      {isObject(draft.at(['pipeline'])) && <Fields fields={types.fields.reviews} within={[]} />}
-    </Part>
+    <DefinitionPart title="Rebalance">
+      <MemberFields fields={types.fields.rebalance} within={['rebalance']} />
+      {isObject(draft.at(['pipeline'])) && <MemberFields fields={types.fields.reviews} within={[]} />}
+    </DefinitionPart>
   );
 }
 
@@ -332,7 +332,7 @@ export function Derivation() {
   const parentId = String(draft.at([...DERIVATION_PATH, 'source_index_id']));
   return (
     <>
-      <Part title="Objective" aside={<a href={formatIndexAddress(parentId)}>optimised from {parentId}</a>}>
+      <DefinitionPart title="Objective" aside={<a href={formatIndexAddress(parentId)}>optimised from {parentId}</a>}>
         <NamesStore.Provider value={store}>
           <TermsForm
             value={isObject(value) ? value : {}}
@@ -342,8 +342,8 @@ export function Derivation() {
             onChange={(terms) => draft.set(DERIVATION_PATH, terms)}
           />
         </NamesStore.Provider>
-      </Part>
-      <Part title="Constraints" help="Always, unless changed: weights add up to 100%, and none is below 0">
+      </DefinitionPart>
+      <DefinitionPart title="Constraints" help="Always, unless changed: weights add up to 100%, and none is below 0">
         <Answered resource={types} what="the constraint classes">
           {({ specs }) => (
             <RowList
@@ -357,8 +357,8 @@ export function Derivation() {
             />
           )}
         </Answered>
-        <Fields fields={definitions.fields.derivation} within={DERIVATION_PATH} />
-      </Part>
+        <MemberFields fields={definitions.fields.derivation} within={DERIVATION_PATH} />
+      </DefinitionPart>
     </>
   );
 }
@@ -366,10 +366,13 @@ export function Derivation() {
 const SELECTION_PATH = ['pipeline', 'selection'] as const;
 
 /** Renders the selection rules. Each rule applies to the securities that the previous rule kept. */
-export function Selection() {
+export function SelectionRules() {
   const { draft, types, findings, datapoints } = useWorkshop();
   return (
-    <Part title="Selection" help="Rules in order; each one selects from the securities that the previous one kept">
+    <DefinitionPart
+      title="Selection"
+      help="Rules in order; each one selects from the securities that the previous one kept"
+    >
       <RowList
         what="rule"
         rows={listRows(draft.at(SELECTION_PATH))}
@@ -379,14 +382,14 @@ export function Selection() {
         datapoints={datapoints}
         onChange={(rows) => draft.set(SELECTION_PATH, rows)}
       />
-    </Part>
+    </DefinitionPart>
   );
 }
 
 const WEIGHTING_PATH = ['pipeline', 'weighting'] as const;
 
 /** Renders the weighting of the selected securities. */
-export function Weighting() {
+export function WeightingRule() {
   const { draft, types, findings } = useWorkshop();
   const type = draft.at([...WEIGHTING_PATH, 'type']);
   const spec = types.weighting.find((known) => known.type === type);
@@ -397,7 +400,7 @@ export function Weighting() {
     draft.set(WEIGHTING_PATH, { ...limits, type: chosen });
   };
   return (
-    <Part title="Weighting">
+    <DefinitionPart title="Weighting">
       <Field
         spec={{
           name: 'type',
@@ -412,9 +415,9 @@ export function Weighting() {
         findings={listFindingsAt(findings, [...WEIGHTING_PATH, 'type'])}
         onChange={(value) => typeof value === 'string' && choose(value)}
       />
-      <Fields fields={spec?.parameters ?? []} within={[...WEIGHTING_PATH, 'params']} />
-      <Fields fields={sortGroups(types.fields.weighting)} within={WEIGHTING_PATH} />
-    </Part>
+      <MemberFields fields={spec?.parameters ?? []} within={[...WEIGHTING_PATH, 'params']} />
+      <MemberFields fields={sortGroups(types.fields.weighting)} within={WEIGHTING_PATH} />
+    </DefinitionPart>
   );
 }
 

@@ -16,7 +16,7 @@ import { type Register, RegisterPage } from '../../components/register.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress, type PageProps } from '../../state/location.js';
 import { usePlainSentences } from '../../state/market.js';
@@ -34,7 +34,7 @@ import {
   hasUnpublishedVersion,
   isIncomplete,
   KIND_TEXTS,
-  listGaps,
+  listMissingParts,
   listMissingKinds,
   listOverdue,
 } from './open-work.js';
@@ -98,7 +98,7 @@ function StatementPage({ id }: { readonly id: string }) {
       actions={
         <>
           <Button onClick={() => print()}>Print or save as PDF</Button>
-          <Button onClick={() => void attempt(() => saveMarkdown(id))}>Download as Markdown</Button>
+          <Button onClick={() => void tryAction(() => saveMarkdown(id))}>Download as Markdown</Button>
         </>
       }
     >
@@ -622,7 +622,7 @@ function Overview() {
             <Table
               label="benchmark statements"
               name="statements"
-              columns={createColumns([...stateByIndex.values()].some((state) => listGaps(state).length > 1))}
+              columns={createColumns([...stateByIndex.values()].some((state) => listMissingParts(state).length > 1))}
               rows={rows.map((index): GovernancePageStatement => ({ index, state: stateByIndex.get(index.id) }))}
               getKey={({ index: { id } }) => id}
               formatAddress={({ index: { id } }) => formatGovernanceAddress('statements', id)}
@@ -692,7 +692,7 @@ const createErrorEntry = (row: GovernanceOverview['latest_errors'][number]): Ent
 
 /** Renders what a statement lacks. Gaps are flagged as open work only if the index is published. */
 function StatementState({ state }: { readonly state: NonNullable<GovernancePageStatement['state']> }) {
-  const gaps = listGaps(state);
+  const gaps = listMissingParts(state);
   if (gaps.length === 0) return <Badge kind="good">complete</Badge>;
   return (
     <>
@@ -724,7 +724,7 @@ const createColumns = (hasTwoGaps: boolean): readonly Column<GovernancePageState
     title: 'Statement',
     help: 'Open work on the statement: a newer version of the definition, and empty sections',
     width: hasTwoGaps ? 320 : 190,
-    value: ({ state }) => (state === undefined ? '' : listGaps(state).join(', ') || 'complete'),
+    value: ({ state }) => (state === undefined ? '' : listMissingParts(state).join(', ') || 'complete'),
     show: ({ state }) => state && <StatementState state={state} />,
   });
 

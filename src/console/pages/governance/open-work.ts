@@ -43,7 +43,7 @@ export const listMissingKinds = (procedures: readonly Pick<Procedure, 'kind'>[])
   WORK_KINDS.filter((kind) => !procedures.some((procedure) => procedure.kind === kind));
 
 /** Returns the ids of the indices to which no procedure of a kind applies. */
-export const listUncovered = (
+export const listUncoveredIndices = (
   kind: Procedure['kind'],
   procedures: readonly Pick<Procedure, 'kind' | 'indices'>[],
   ids: readonly string[],
@@ -66,7 +66,7 @@ export const hasUnpublishedVersion = ({
   version !== null && published !== null && version !== published;
 
 /** Describes what a statement lacks, for example `version 2 not published`. Returns an empty list if it is complete. */
-export const listGaps = (state: Pick<StatementState, 'version' | 'published_version' | 'to_complete'>) => [
+export const listMissingParts = (state: Pick<StatementState, 'version' | 'published_version' | 'to_complete'>) => [
   ...(hasUnpublishedVersion(state) ? [`version ${state.version} not published`] : []),
   ...(state.to_complete.length === 0 ? [] : [`${countValues(state.to_complete.length, 'section')} to complete`]),
 ];

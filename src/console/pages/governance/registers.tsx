@@ -13,12 +13,12 @@ import { Answered, Badge } from '../../components/feedback.js';
 import { Bars } from '../../components/layout/bars.js';
 import { Entries, type Entry as FactsEntry, Facts } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
-import { collectRows, type Range, type Register } from '../../components/register.js';
+import { collectRows, type DayRange, type Register } from '../../components/register.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
-import { type AuditVerdict, canVerify, verifyAudit } from '../../state/log-verification.js';
+import { type AuditVerdict, canVerify, verifyAuditLog } from '../../state/log-verification.js';
 import { may, service, useResource } from '../../state/service.js';
 import {
   formatApprovalAddress,
@@ -37,7 +37,14 @@ import { createMomentFigure, formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, formatDecimal, MISSING_TEXT } from '../../words/numbers.js';
 import { formatLevelChange } from '../../words/publication.js';
 import { Deliveries, formatCheck } from '../schedules/steps.js';
-import { getClientState, isIncomplete, KIND_TEXTS, WORK_KINDS, listMissingKinds, listUncovered } from './open-work.js';
+import {
+  getClientState,
+  isIncomplete,
+  KIND_TEXTS,
+  WORK_KINDS,
+  listMissingKinds,
+  listUncoveredIndices,
+} from './open-work.js';
 import { isPublished, PublishedLogs, useGovernance } from './published-logs.js';
 
 /** Members that all registers share. */
@@ -64,7 +71,7 @@ function AuditChain({ log }: { readonly log: AuditLog }) {
   useEffect(() => {
     if (!canVerify()) return undefined;
     let isShown = true;
-    void verifyAudit(log).then((found) => isShown && setVerdict(found));
+    void verifyAuditLog(log).then((found) => isShown && setVerdict(found));
     return () => {
       isShown = false;
     };
@@ -174,9 +181,9 @@ const LISTED_MAX = 5000;
 const LOG_MEDIA = 'application/x-ndjson';
 
 /** Creates the query for a range of whole days. */
-const createQuery = ({ from, to }: Range) => ({ start: from, end: `${to}T23:59:59.999Z` });
+const createQuery = ({ from, to }: DayRange) => ({ start: from, end: `${to}T23:59:59.999Z` });
 
-async function saveExtract(range: Range): Promise<void> {
+async function saveExtract(range: DayRange): Promise<void> {
   const bytes = await service.value.download('getAudit', LOG_MEDIA, { query: createQuery(range) });
   saveFile(`audit-${range.from}-${range.to}.ndjson`, bytes);
 }
@@ -201,7 +208,7 @@ async function readRequests({ entries }: AuditLog, signal: AbortSignal): Promise
 /** Maximum number of approvals in a response. */
 const REQUESTS_MAX = 500;
 
-async function readAuditEntries(range: Range, signal: AbortSignal): Promise<readonly AuditEntry[]> {
+async function readAuditEntries(range: DayRange, signal: AbortSignal): Promise<readonly AuditEntry[]> {
   const log = await service.value.call('getAudit', { query: { ...createQuery(range), limit: LISTED_MAX }, signal });
   const requests = await readRequests(log, signal);
   const lastActions = new Map(log.entries.map(({ kind, id, action }) => [`${kind} ${id}`, action])); // oldest first
@@ -254,7 +261,7 @@ const auditRegister: Register<AuditEntry> = {
       { term: 'Latest entry', ...endFigure },
     ];
   },
-  actions: (_, range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
+  actions: (_, range) => <Button onClick={() => void tryAction(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
     createNumericColumn({
       id: 'seq',
@@ -396,7 +403,7 @@ function createKindEntry(
     };
   if (published.length === 0)
     return { ...entry, badge: <Badge>{countValues(ownProcedures.length, 'procedure')}</Badge> };
-  const uncovered = listUncovered(kind, procedures, published);
+  const uncovered = listUncoveredIndices(kind, procedures, published);
   const coverage = `${formatCount(published.length - uncovered.length)} of ${countValues(published.length, 'published index', 'published indices')}`;
   if (uncovered.length === 0) return { ...entry, badge: <Badge kind="good">{coverage}</Badge> };
   return {

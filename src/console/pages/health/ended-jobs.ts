@@ -3,7 +3,7 @@ import { computeSecondsBetween, formatMoment } from '../../words/dates.js';
 import { isWithoutResult } from '../../words/jobs.js';
 
 /** Jobs that ended on one day. */
-export interface Day {
+export interface EndedJobs {
   readonly date: string;
   readonly succeeded: number;
   /** Number of jobs that succeeded without a result, for example an optimisation without a solution. */
@@ -18,14 +18,14 @@ export interface Day {
 }
 
 /** Groups jobs by the day on which they ended. */
-export function groupByDay(jobs: readonly JobStatus[]): readonly Day[] {
+export function groupByDay(jobs: readonly JobStatus[]): readonly EndedJobs[] {
   const byDay = new Map<string, JobStatus[]>();
   for (const job of jobs) {
     if (job.finished_at === null) continue;
     const date = formatMoment(job.finished_at).slice(0, 'YYYY-MM-DD'.length);
     byDay.set(date, [...(byDay.get(date) ?? []), job]);
   }
-  return Array.from(byDay, ([date, all]): Day => {
+  return Array.from(byDay, ([date, all]): EndedJobs => {
     const withoutResult = all.filter(isWithoutResult).length;
     const countJobs = (status: JobStatus['status']) => all.filter((job) => job.status === status).length;
     const seconds = all

@@ -15,11 +15,11 @@ import { createTrouble, principal, service, useList, useResource } from '../../s
 import { createStoredList } from '../../state/stored-list.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
-import { describeLag, findLag } from '../../words/freshness.js';
+import { formatLag, findLag } from '../../words/freshness.js';
 import { formatJobTitle } from '../../words/jobs.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatLargeUnits, formatLimit, MISSING_TEXT } from '../../words/numbers.js';
-import { type Day, groupByDay } from './ended-jobs.js';
+import { type EndedJobs, groupByDay } from './ended-jobs.js';
 
 /** Maximum number of jobs in one response. */
 const JOBS_MAX = 500;
@@ -133,7 +133,7 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
 
 const formatTime = (seconds: number | null): string => (seconds === null ? MISSING_TEXT : formatDuration(seconds));
 
-const COLUMNS: readonly Column<Day>[] = [
+const COLUMNS: readonly Column<EndedJobs>[] = [
   { id: 'date', title: 'Day', width: 110, grow: 1, value: ({ date }) => date },
   createNumericColumn({
     id: 'succeeded',
@@ -418,7 +418,7 @@ function createStoreNote({ store, freshness }: Pick<Health, 'store' | 'freshness
   const lag = findLag(freshness, store.active);
   return lag === undefined || lag.behind === 0
     ? { note: `up to ${store.end}` }
-    : { note: `up to ${store.end}, ${describeLag(lag)}`, kind: 'warning' };
+    : { note: `up to ${store.end}, ${formatLag(lag)}`, kind: 'warning' };
 }
 
 type State = Health['states'][number] & {

@@ -30,7 +30,7 @@ import { Sparkline } from '../../components/layout/sparkline.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import {
-  attempt,
+  tryAction,
   cancelJob,
   findRefusal,
   formatRunSubject,
@@ -47,7 +47,7 @@ import { isUnregistered, useStores } from '../../state/stores.js';
 import { startTour } from '../../state/tour.js';
 import { formatCompareAddress, formatIndexAddress, storeAddress } from '../../words/addresses.js';
 import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
-import { describeDue, describeLag, findLag } from '../../words/freshness.js';
+import { describeDue, formatLag, findLag } from '../../words/freshness.js';
 import { formatJobAddress, formatJobTitle, STATUS_KINDS } from '../../words/jobs.js';
 import { formatLabel, returnText } from '../../words/labels.js';
 import {
@@ -83,9 +83,9 @@ async function createExampleDocument(): Promise<JsonObject> {
 
 /** Creates an example index on the served store and runs it. Then starts the tour on its page. */
 async function createExample(onRefusal: OnRefusal): Promise<void> {
-  const body = await attempt(createExampleDocument, onRefusal);
+  const body = await tryAction(createExampleDocument, onRefusal);
   if (body === undefined) return;
-  const createdIndex = await attempt(
+  const createdIndex = await tryAction(
     () => service.value.call('createIndex', { body: body as unknown as IndexDocumentBody }), // the service validates the document
     onRefusal,
   );
@@ -756,7 +756,7 @@ function ServedStore({ store }: { readonly store: DataStore }) {
           {renderValue(end)}{' '}
           {lag !== undefined && lag.behind > 0 && (
             <Badge kind="warning" title={describeDue(lag)}>
-              {describeLag(lag)}
+              {formatLag(lag)}
             </Badge>
           )}
         </Fact>

@@ -5,7 +5,7 @@ import { ExportMenu } from '../../components/controls/menu.js';
 import { findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { Answered, Badge } from '../../components/feedback.js';
 import { Bars } from '../../components/layout/bars.js';
-import { type Metric, Metrics } from '../../components/layout/facts.js';
+import { type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { createNameColumns, nameColumn, useNameAddress } from '../../components/securities.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
@@ -180,7 +180,7 @@ function useDividendPoints(id: string) {
 }
 
 /** Returns the dividends of twelve months, their yield, and the announced dividends, in index points. */
-function listDividendFigures(view: DividendPointsView): readonly Metric[] {
+function listDividendFigures(view: DividendPointsView): readonly LabelledFigure[] {
   const { trailing, announced, as_of: asOf, withholding_tax: tax } = view;
   const formatNet = (points: number): string => (tax === 0 ? '' : `, ${formatDecimal(points)} after tax`);
   return [

@@ -12,7 +12,7 @@ import { ExportMenu } from '../../components/controls/menu.js';
 import { findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { Answered, Findings, Wait } from '../../components/feedback.js';
 import { Bars } from '../../components/layout/bars.js';
-import { addPoints, addSign, type Metric, Metrics } from '../../components/layout/facts.js';
+import { addPoints, addSign, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { awaitNames, listGroupColumns, NoGroupColumn, useNameAddress } from '../../components/securities.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
@@ -98,11 +98,11 @@ const STEPS_BY = [
 ] as const;
 
 /** Returns the figures of the attribution. Gains, losses and overlay parts sum to the return. */
-function listMetrics(view: AttributionView): readonly Metric[] {
+function listMetrics(view: AttributionView): readonly LabelledFigure[] {
   const { total_return: total, cost_drag: cost, cap_drag: cap, overlay_parts_sum: parts } = view;
   const { reconciles, residual, periods } = view;
   const { gains, losses } = splitBySign(view.contributions);
-  const part = (term: string, value: number | null, note: string, help: string): readonly Metric[] =>
+  const part = (term: string, value: number | null, note: string, help: string): readonly LabelledFigure[] =>
     value === null ? [] : [{ term, value: formatPoints(value), kind: getSignClass(value), note, help }];
   return [
     {

@@ -104,7 +104,7 @@ const createAnnualisedFigure = ({ metrics, level }: PerformanceView): Figure => 
  * @param tracked index tracked by the run; as a benchmark it adds no figures
  * @param control state of a risk control; its exposure replaces the figures relative to the benchmark
  */
-export function createFigures(
+export function listMainFigures(
   view: PerformanceView,
   tracked: string,
   control: RiskControl | null = null,

@@ -17,7 +17,7 @@ import { findOpenTab, Tabs } from '../../components/layout/tabs.js';
 import { usePhone } from '../../components/layout/viewport.js';
 import type { ChangedFieldsProps } from '../../components/versions/changed-fields.js';
 import { listVersions, type VersionedFamily } from '../../components/versions/history.js';
-import { activateStore, attempt, formatRunSubject, type OnRefusal } from '../../state/actions.js';
+import { activateStore, tryAction, formatRunSubject, type OnRefusal } from '../../state/actions.js';
 import { isOtherStore } from '../../state/live.js';
 import { addQuery, formatAddress, type PageProps, getParameter } from '../../state/location.js';
 import { NamesStore, useIndexStore, useExchanges, useFields } from '../../state/market.js';
@@ -227,7 +227,7 @@ const isOwnChange = (reason: string, id: string): boolean =>
 
 /** Assigns an index to a data store. The levels do not change. */
 const assignStore = (id: string, store: string, onRefusal: OnRefusal) =>
-  attempt(async () => {
+  tryAction(async () => {
     const params = { index_id: id };
     const { answer, etag } = await service.value.callWithEtag('getIndex', { params });
     const body = { ...answer, store_id: store } as unknown as IndexDocumentBody; // the service ignores derived members

@@ -7,7 +7,7 @@ import { Select } from '../../components/controls/choice.js';
 import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { Answered, Badge, type BadgeKind, Findings } from '../../components/feedback.js';
 import { useSchemas } from '../../components/form/schema-form.js';
-import { type Metric, Metrics } from '../../components/layout/facts.js';
+import { type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { useNameAddress } from '../../components/securities.js';
 import type { Column } from '../../components/table/model.js';
@@ -327,7 +327,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
 const areAllWeights = ({ rows }: LimitsView): boolean => rows.every(({ unit }) => unit === 'fraction');
 
 /** Returns how many limits are exceeded on the last date. Returns none if the last breaches are not in the response. */
-function listStateFigures({ breaches, breaches_total: total, state }: LimitsView): Metric[] {
+function listStateFigures({ breaches, breaches_total: total, state }: LimitsView): LabelledFigure[] {
   if (total > breaches.length) return [];
   const exceededCount = new Set(breaches.flatMap(({ row, end }) => (end === null ? [row] : []))).size;
   return [
@@ -347,7 +347,7 @@ function listStateFigures({ breaches, breaches_total: total, state }: LimitsView
 function listBreachFigures(
   { breaches, distance, rows }: LimitsView,
   formatAddressOf: (name: string) => string,
-): Metric[] {
+): LabelledFigure[] {
   const openBreach = breaches.find(({ end }) => end === null);
   if (openBreach !== undefined)
     return [
@@ -407,13 +407,13 @@ function BreachNote({ begin, row }: BreachNoteProps) {
  * Returns the distance of the weights to their nearest bound: on the last date, and the smallest of all dates. Returns
  * an empty list unless all limits are weights.
  */
-function headroomFigures(view: LimitsView): readonly Metric[] {
+function headroomFigures(view: LimitsView): readonly LabelledFigure[] {
   const { dates, headroom } = view.state;
   const knownHeadroom = headroom.flatMap((value, t) => (value === null ? [] : [{ value, date: dates[t] ?? '' }]));
   const last = knownHeadroom.at(-1);
   if (last === undefined || !areAllWeights(view)) return [];
   const least = knownHeadroom.reduce((low, one) => (one.value < low.value ? one : low));
-  const formatRowFigure = (term: string, { value, date }: typeof last, help: string, kind = ''): Metric => ({
+  const formatRowFigure = (term: string, { value, date }: typeof last, help: string, kind = ''): LabelledFigure => ({
     term,
     value: formatPoints(value),
     kind: value < 0 ? 'down' : kind,

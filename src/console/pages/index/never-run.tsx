@@ -15,7 +15,7 @@ import { liveJobs } from '../../state/live.js';
 import { NamesStore, useNames } from '../../state/market.js';
 import { may, type Resource, service, useList, useResource } from '../../state/service.js';
 import { formatRunSubject } from '../../state/actions.js';
-import { findStore, isUnregistered, useStores } from '../../state/stores.js';
+import { findStoreOfDocument, isUnregistered, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { StrategyFigures, StrategySentence } from '../strategies/strategy-page.js';
@@ -122,7 +122,7 @@ function useIndexPreview(id: string | null, failedOn: string | null): IndexFigur
   );
   const index = (id === null ? null : definition.data?.index) ?? null;
   const stores = useStores();
-  const end = failedOn ?? findStore(stores.data?.stores, useContext(NamesStore))?.end ?? null;
+  const end = failedOn ?? findStoreOfDocument(stores.data?.stores, useContext(NamesStore))?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
   const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
     service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),

@@ -14,7 +14,7 @@ import { MayNot } from '../../components/permission.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { type OnRefusal, start } from '../../state/actions.js';
+import { type OnRefusal, submitJob } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob } from '../../state/live.js';
 import { readShownRun } from '../../state/runs.js';
@@ -100,7 +100,7 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: OutsideLevel
     setChosen('problem' in parsed ? null : { name: file.name, levels: parsed.levels });
   };
   const submit = (onRefusal: OnRefusal): Promise<unknown> =>
-    start(
+    submitJob(
       () =>
         service.value.call('explainDifference', {
           params: { index_id: id },

@@ -12,7 +12,7 @@ import { Chart, isLogarithmic, ScaleChoice } from '../../components/chart/chart.
 import {
   type Line,
   PERCENT_UNIT,
-  type Unit,
+  type NumberFormat,
   layerCovered,
   limitToRange,
   type Mark,
@@ -41,7 +41,7 @@ import {
 import { sumByYear } from '../../words/statistics.js';
 import {
   createBenchmarkFigures,
-  createFigures,
+  listMainFigures,
   createParentFigures,
   createStatistics,
   formatDayReturn,
@@ -50,7 +50,7 @@ import {
   type RiskControl,
 } from './figures.js';
 import { useDefinitionRun } from './run-settings.js';
-import type { Band } from '../../components/chart/plot.js';
+import type { ShadedPeriod } from '../../components/chart/plot.js';
 import { Button, Popover } from '../../components/controls/button.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 
@@ -164,7 +164,7 @@ function Charts({ id }: { readonly id: string }) {
 const DIGITS = 8;
 const DECIMALS_MAX = 12;
 
-function createUnit(divisor: readonly (number | null)[]): Unit {
+function createUnit(divisor: readonly (number | null)[]): NumberFormat {
   const largestDivisor = divisor.reduce<number>((high, value) => Math.max(high, value ?? 0), 0);
   const digits = largestDivisor === 0 ? 0 : Math.ceil(Math.log10(largestDivisor));
   return { of: 'number', digits: Math.min(DECIMALS_MAX, Math.max(2, DIGITS - digits)) };
@@ -358,7 +358,7 @@ export function Performance({ id, run, tracked, underlying, overlay }: Performan
       {(view) => (
         <Metrics
           label={`Figures from ${view.start} to ${view.end}`}
-          metrics={createFigures(view, tracked, control).slice(isNarrow ? 1 : 0)}
+          metrics={listMainFigures(view, tracked, control).slice(isNarrow ? 1 : 0)}
         />
       )}
     </Answered>
@@ -561,7 +561,7 @@ function RelativePane({ dates, lines }: { readonly dates: readonly string[]; rea
       const base = other.values[t] ?? null;
       return value === null || base === null || base === 0 ? null : value / base;
     });
-    return [{ id: 'relative', label: `${own.label} / ${other.label}`, values: rebase(values, first), colour: 5 }];
+    return [{ id: 'relative', label: `${own.label} / ${other.label}`, values: rebaseTo100(values, first), colour: 5 }];
   }, [own, other, dates, range?.from, range?.to]);
   if (ratio === null || other === undefined) return null;
   return (
@@ -580,7 +580,7 @@ function RelativePane({ dates, lines }: { readonly dates: readonly string[]; rea
 /**
  * Rebases values to 100 at the first value on or after a position. Only for display: the service computes all figures.
  */
-export function rebase(values: readonly (number | null)[], first: number): readonly (number | null)[] {
+export function rebaseTo100(values: readonly (number | null)[], first: number): readonly (number | null)[] {
   const base = values.slice(first).find((value) => value !== null) ?? null;
   return base === null ? values : values.map((value) => (value === null ? null : (100 * value) / base));
 }
@@ -721,13 +721,13 @@ function useRebalanceMarks(id: string): { readonly marks: readonly Mark[]; reado
 const NO_FALLS: PerformanceView['drawdowns'] = [];
 
 /** Returns the shaded drawdowns; none unless the address asks for them. */
-function useBands(falls: PerformanceView['drawdowns']): readonly Band[] {
+function useBands(falls: PerformanceView['drawdowns']): readonly ShadedPeriod[] {
   const isShaded = getParameter('shade') === 'drawdowns';
   return useMemo(() => (isShaded ? falls.map(createBand) : []), [isShaded, falls]);
 }
 
 /** Returns the period of a drawdown to shade: from its peak to its recovery, or to the last date. */
-const createBand = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): Band => ({
+const createBand = ({ peak, trough, recovery }: PerformanceView['drawdowns'][number]): ShadedPeriod => ({
   from: peak,
   to: recovery ?? '9999-12-31',
   label: `Drawdown, lowest on ${trough}`,
@@ -855,7 +855,8 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
     const valueByDate = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
     return dates.map((date) => valueByDate.get(date) ?? null);
   };
-  const scaleValues = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebase(values, first) : values);
+  const scaleValues = (values: readonly (number | null)[]) =>
+    unit === 'rebased' ? rebaseTo100(values, first) : values;
   const isStrategy = tracked !== id;
   const isOnlyBenchmark = isStrategy && [null, tracked].includes(performance?.benchmark ?? null);
   // Levels of different indices in points cannot be compared. Only the first index is drawn.

@@ -20,11 +20,11 @@ import { GuideLink, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { copyText, saveFile } from '../../state/files.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { canVerify, type Verdict, verifyEntries } from '../../state/log-verification.js';
+import { canVerify, type LogVerdict, verifyPublishedLog } from '../../state/log-verification.js';
 import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
@@ -612,7 +612,7 @@ interface VerificationProps {
 /** Result of a verification, and the hash of the last entry when it was made. */
 interface VerificationState {
   readonly head: string;
-  readonly verdict: Verdict;
+  readonly verdict: LogVerdict;
 }
 
 /** Renders the verification of the log. The browser needs only the log and the public keys for it. */
@@ -621,11 +621,11 @@ function Verification({ id, entries }: VerificationProps) {
   const [isBusy, setBusy] = useState(false);
   const last = entries.at(-1)!; // the section is rendered only if there are entries
   const verify = () =>
-    attempt(async () => {
+    tryAction(async () => {
       setBusy(true);
       try {
         const { keys } = await service.value.call('getPublishedKeys', { params: { index_id: id } });
-        setFound({ head: last.hash, verdict: await verifyEntries(entries, keys) });
+        setFound({ head: last.hash, verdict: await verifyPublishedLog(entries, keys) });
       } finally {
         setBusy(false);
       }
@@ -662,7 +662,7 @@ const LOG_MEDIA = 'application/x-ndjson';
 function CommandLine({ id }: { readonly id: string }) {
   const params = { index_id: id };
   const save = (name: string, read: () => Promise<Uint8Array>) => () =>
-    void attempt(async () => saveFile(`${id}-${name}`, await read()));
+    void tryAction(async () => saveFile(`${id}-${name}`, await read()));
   const command = `divisor verify-published ${id}-log.ndjson --key ${id}-keys.json`;
   return (
     <>
@@ -687,7 +687,7 @@ function CommandLine({ id }: { readonly id: string }) {
   );
 }
 
-function State({ verdict }: { readonly verdict: Verdict | null }) {
+function State({ verdict }: { readonly verdict: LogVerdict | null }) {
   if (verdict === null)
     return (
       <>

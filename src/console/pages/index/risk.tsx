@@ -16,7 +16,7 @@ import { ExportMenu } from '../../components/controls/menu.js';
 import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { Answered, FiguresSkeleton, Findings } from '../../components/feedback.js';
 import { type BarEntry, Bars } from '../../components/layout/bars.js';
-import { keepWordsWhole, type Metric, Metrics } from '../../components/layout/facts.js';
+import { keepWordsWhole, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/market.js';
@@ -235,7 +235,7 @@ async function readLevels(id: string, signal: AbortSignal): Promise<LevelsView |
   }
 }
 
-function listMetrics({ metrics, statistics, level, drawdowns: [deepest] }: PerformanceView): readonly Metric[] {
+function listMetrics({ metrics, statistics, level, drawdowns: [deepest] }: PerformanceView): readonly LabelledFigure[] {
   const atRisk = computeValueAtRisk(computeReturns(level.data));
   return [
     { term: 'Volatility', value: formatPercent(metrics.volatility), note: 'annualised', help: 'Of daily returns' },
@@ -267,7 +267,7 @@ function relativeFigures(
   { level }: PerformanceView,
   reference: LevelsView['levels'] | undefined,
   against: string,
-): readonly Metric[] {
+): readonly LabelledFigure[] {
   if (reference === undefined) return [];
   const levels = new Map(reference.index.map((date, t) => [date, reference.data[t] ?? null]));
   const { beta, trackingErrorAnnual } = compareWith(
@@ -555,7 +555,7 @@ function Factors({ id, reference }: FactorsProps) {
   );
 }
 
-function listFactorMetrics(view: FactorDecomposition): readonly Metric[] {
+function listFactorMetrics(view: FactorDecomposition): readonly LabelledFigure[] {
   const { factor_share: factorShare } = view;
   const [active, term, risk] =
     'benchmark' in view

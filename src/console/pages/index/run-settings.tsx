@@ -6,11 +6,17 @@ import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Menu } from '../../components/controls/menu.js';
 import { Banner, Findings, Progress, ValueSkeleton } from '../../components/feedback.js';
 import { parseReference } from '../../components/form/field.js';
-import { type Changes, createFields, SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
+import {
+  type Changes,
+  listFieldSpecs,
+  SchemaForm,
+  type Schemas,
+  useSchemas,
+} from '../../components/form/schema-form.js';
 import { usePhone } from '../../components/layout/viewport.js';
 import { MissingData } from '../../components/stores.js';
 import {
-  attempt,
+  tryAction,
   cancelJob,
   findRefusal,
   forgetRefusal,
@@ -19,7 +25,13 @@ import {
   runIndex,
 } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
-import { formatAddress, getParameter, parseJson, setParameters, useAddressedObject } from '../../state/location.js';
+import {
+  formatAddress,
+  getParameter,
+  parseJsonParameter,
+  setParameters,
+  useAddressedObject,
+} from '../../state/location.js';
 import { getBacktestRequest, isLater, readShownRun, useFailedRuns } from '../../state/runs.js';
 import { may, service, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
@@ -74,7 +86,7 @@ const TERM_CHANGES: Changes = {
  */
 export function formatTerms(request: Json, schema: string, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
-  const parts = createFields(schemas, schema).flatMap((field) => {
+  const parts = listFieldSpecs(schemas, schema).flatMap((field) => {
     const { name, label, unit, otherwise, words } = { ...field, ...TERM_CHANGES[field.name] };
     const value = request[name];
     if (value === undefined || value === null || OMITTED_MEMBERS.includes(name)) return [];
@@ -146,7 +158,7 @@ function TermsForm(props: TermsFormProps) {
     [...mainTerms, ...OMITTED_MEMBERS].some((name) => path === name || path.startsWith(`${name}.`));
   const form = { schema: RUN_SCHEMA, changes, value: asked, findings, onChange };
   const schemas = useSchemas({ isLater: true }).data;
-  const fields = schemas === undefined ? [] : createFields(schemas, RUN_SCHEMA);
+  const fields = schemas === undefined ? [] : listFieldSpecs(schemas, RUN_SCHEMA);
   const isMoreUsed =
     fields.some(({ name, otherwise }) => !isMain(name) && asked[name] != null && asked[name] !== otherwise) ||
     findings.some(({ path }) => !isMain(path));
@@ -313,7 +325,7 @@ function formatFirstTerms(
 
 /** Starts a run with the terms in the address. If there are none, uses the terms of the latest run. */
 async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: OnRefusal): Promise<void> {
-  const newest = isStrategy ? null : await attempt(() => readNewestRun(id), onRefusal);
+  const newest = isStrategy ? null : await tryAction(() => readNewestRun(id), onRefusal);
   if (newest === undefined) return;
   await send(id, readAddressTerms() ?? (newest === null ? {} : getRunTerms(newest)), onRefusal);
 }
@@ -339,7 +351,7 @@ const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
   );
 
 function readAddressTerms(): JsonObject | null {
-  const requestedRun = parseJson(getParameter('run'));
+  const requestedRun = parseJsonParameter(getParameter('run'));
   return isObject(requestedRun) ? requestedRun : null;
 }
 
@@ -355,7 +367,7 @@ interface Terms {
  */
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;
-  return createFields(schemas, RUN_SCHEMA).every(({ name, otherwise }) => {
+  return listFieldSpecs(schemas, RUN_SCHEMA).every(({ name, otherwise }) => {
     const reference = toReference(asked[name] ?? undefined);
     if (OMITTED_MEMBERS.includes(name) || (isStrategy && reference === undefined)) return true;
     const usual = (otherwise ?? undefined) as Json | undefined; // a schema default is plain JSON

@@ -8,14 +8,14 @@ import { Answered, Badge } from '../../components/feedback.js';
 import { type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { JobState } from '../../components/jobs.js';
 import { Bars } from '../../components/layout/bars.js';
-import { Facts, type Metric, Metrics } from '../../components/layout/facts.js';
+import { Facts, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn, type Selection } from '../../components/table/model.js';
+import { type Column, createNumericColumn, type SelectedRows } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { ChangeTable, WrittenTable } from '../../components/versions/change-table.js';
 import { readVersion } from '../../components/versions/history.js';
-import { type OnRefusal, start } from '../../state/actions.js';
+import { type OnRefusal, submitJob } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
@@ -35,7 +35,7 @@ import {
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatRunChange, IDENTICAL } from './changed-terms.js';
-import { rebase } from './performance.js';
+import { rebaseTo100 } from './performance.js';
 import { formatTerms } from './run-settings.js';
 
 interface RunDifferenceProps {
@@ -51,7 +51,7 @@ interface RunDifferenceProps {
 function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   const last = useResource(`run difference ${id}`, (signal) => readLastComparison(id, signal));
   const submit = (onRefusal: OnRefusal) =>
-    start(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } }), onRefusal).then(
+    submitJob(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } }), onRefusal).then(
       last.reload,
     );
   return (
@@ -316,7 +316,7 @@ function draw(first: Levels, second: Levels) {
     0,
     earlier.findIndex((value, t) => value !== null && later[t] !== null),
   );
-  const [from, to] = [rebase(earlier, firstSharedPosition), rebase(later, firstSharedPosition)];
+  const [from, to] = [rebaseTo100(earlier, firstSharedPosition), rebaseTo100(later, firstSharedPosition)];
   const levels: readonly Line[] = [
     { id: 'later', label: 'Later run', values: to, colour: LINE_COLOURS.later },
     { id: 'earlier', label: 'Earlier run', values: from, colour: LINE_COLOURS.earlier },
@@ -348,7 +348,7 @@ function findComparedRuns(runs: readonly StoredRun[]): ComparedPair {
 }
 
 /** Returns the ticks of the compared runs. The address keeps them. A third run replaces the first of them. */
-const createSelection = ({ earlier, later }: ComparedPair): Selection => ({
+const createSelection = ({ earlier, later }: ComparedPair): SelectedRows => ({
   keys: [earlier, later].flatMap((run) => run?.run_id ?? []),
   isLimited: true,
   onChange(keys) {
@@ -440,7 +440,7 @@ const haveSameFigures = ({ earlier, later }: ComparedPair): boolean => {
 };
 
 /** Returns the figures of the later run minus those of the earlier run. Both are in the note. */
-const createDifferences = (earlier: StoredRun, later: StoredRun): readonly Metric[] =>
+const createDifferences = (earlier: StoredRun, later: StoredRun): readonly LabelledFigure[] =>
   FIGURES.map(([term, read, isRatio = false]) => {
     const [from, to] = [earlier, later].map(({ metrics }) => (metrics === null ? null : read(metrics)));
     const difference = from == null || to == null ? null : to - from;

@@ -23,14 +23,14 @@ const WINDOWS: readonly NamedWindow[] = [
 ];
 
 /** Returns the historical periods that are within the dates of a store, as scenarios. */
-export const listWindows = (start: string, end: string): readonly JsonObject[] =>
+export const createWindowScenarios = (start: string, end: string): readonly JsonObject[] =>
   WINDOWS.filter((window) => window.start >= start && window.end <= end).map(({ name, ...window }) => ({
     name,
     window: { ...window },
   }));
 
 /** Returns the drawdowns of an index as scenarios, each from a peak to the next low. They are sorted by date. */
-export const listDrawdowns = (
+export const createDrawdownScenarios = (
   drawdowns: readonly { readonly peak: string; readonly trough: string; readonly depth: number }[],
 ): readonly JsonObject[] =>
   drawdowns

@@ -27,7 +27,7 @@ import { isCash, NamesStore, useNames } from '../../state/market.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { createTrouble, service, useList, useResource } from '../../state/service.js';
 import { createStoredList } from '../../state/stored-list.js';
-import { findStore, useStores } from '../../state/stores.js';
+import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { subtractMonths } from '../../words/dates.js';
 import { formatMessageAt } from '../../words/findings.js';
@@ -42,7 +42,7 @@ import {
   getSignClass,
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { listDrawdowns, listWindows } from './scenario-windows.js';
+import { createDrawdownScenarios, createWindowScenarios } from './scenario-windows.js';
 
 /** Results of the scenarios that the service accepted, and errors of the other scenarios. */
 interface ScenarioAnswer {
@@ -556,8 +556,8 @@ function useKnownScenarios(id: string): KnownScenarios | null {
   const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
   const windows =
     performance.data === undefined
-      ? listWindows(store.start, store.end)
-      : listDrawdowns(performance.data.drawdowns.slice(0, WINDOWS_USUAL));
+      ? createWindowScenarios(store.start, store.end)
+      : createDrawdownScenarios(performance.data.drawdowns.slice(0, WINDOWS_USUAL));
   return { windows, shocks: listShocks('SECTOR', sectors) };
 }
 
@@ -565,7 +565,7 @@ function useKnownScenarios(id: string): KnownScenarios | null {
 function useScenarioStore() {
   const stores = useStores();
   const id = useContext(NamesStore);
-  const store = findStore(stores.data?.stores, id);
+  const store = findStoreOfDocument(stores.data?.stores, id);
   return { id, store, hasNoDates: stores.data !== undefined && (store?.start == null || store.end === null) };
 }
 

@@ -4,7 +4,7 @@ import { ActionButton } from '../../components/controls/action-button.js';
 import { Button, LinkButton } from '../../components/controls/button.js';
 import { Select } from '../../components/controls/choice.js';
 import { Answered, Badge, Banner, EmptyState, Findings, Wait } from '../../components/feedback.js';
-import { createFields, useSchemas } from '../../components/form/schema-form.js';
+import { listFieldSpecs, useSchemas } from '../../components/form/schema-form.js';
 import { JobAct, JobState, JobTable } from '../../components/jobs.js';
 import { Funnel } from '../../components/layout/bars.js';
 import { SidePanel } from '../../components/layout/dialog.js';
@@ -146,7 +146,7 @@ function SweepSettings({ job: { request } }: SweepSettingsProps) {
     const { label, unit } = labels(pointer);
     return [label, values.map((value) => formatWithUnit(value, unit)).join(', ')];
   });
-  const terms = createFields(schemas.data, 'SweepTerms').map(({ name, label, unit }): Fact => {
+  const terms = listFieldSpecs(schemas.data, 'SweepTerms').map(({ name, label, unit }): Fact => {
     const value = getSweepTerms(request)[name];
     const isCapital = name === 'initial_capital';
     return [label, formatSetting(value, isCapital ? (index.data?.currency ?? null) : (unit ?? null))];

@@ -2,8 +2,8 @@ import './names.css';
 import { useMemo } from 'preact/hooks';
 import type { CorporateActionsResponse, PricesResponse, ReferenceResponse } from '#clients/typescript/divisor.js';
 import { Chart, isLogarithmic, ScaleChoice } from '../../components/chart/chart.js';
-import type { Flag } from '../../components/chart/plot.js';
-import { limitToRange, type Line, type Mark, type Unit } from '../../components/chart/series.js';
+import type { DayRemark } from '../../components/chart/plot.js';
+import { limitToRange, type Line, type Mark, type NumberFormat } from '../../components/chart/series.js';
 import { Choice, Select } from '../../components/controls/choice.js';
 import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { Answered, Badge, EmptyState, FiguresSkeleton } from '../../components/feedback.js';
@@ -304,7 +304,7 @@ interface PriceChartsProps extends Omit<PricesProps, 'identifier' | 'store'> {
   readonly isLog: boolean;
 }
 
-const COUNT_UNIT: Unit = { of: 'number', digits: 0 };
+const COUNT_UNIT: NumberFormat = { of: 'number', digits: 0 };
 
 /** Renders closes with marks for corporate actions. Another column is drawn below, by default the volume. */
 function PriceCharts({ view, basis, actions, currency, isLog }: PriceChartsProps) {
@@ -415,7 +415,7 @@ const createJumps = (
   basis: Basis,
   actions: CorporateActionsResponse | undefined,
   currency: string | null,
-): readonly Flag[] =>
+): readonly DayRemark[] =>
   (actions?.actions ?? [])
     .filter(
       ({ type }) => (basis === 'none' && SHARE_TYPES.has(type)) || (basis !== 'total' && DISTRIBUTION_TYPES.has(type)),

@@ -37,7 +37,7 @@ function sumSectors(rows: readonly Row[]): readonly SectorSum[] {
 }
 
 /** Returns the last date on which a security has a price; empty if none has one. */
-export const findLastDate = (rows: readonly Row[]): string =>
+export const findLastPriceDate = (rows: readonly Row[]): string =>
   rows.reduce((latest, { end }) => (end !== null && end > latest ? end : latest), '');
 
 /**
@@ -45,7 +45,7 @@ export const findLastDate = (rows: readonly Row[]): string =>
  * current price.
  */
 function SecurityFigures({ rows }: { readonly rows: readonly Row[] }) {
-  const lastDate = findLastDate(rows);
+  const lastDate = findLastPriceDate(rows);
   const tradedRows = rows.filter(({ end }) => end === lastDate);
   const sizedRows = tradedRows
     .filter((row): row is Row & { readonly market_cap: number } => row.market_cap !== null)
@@ -129,7 +129,7 @@ function Rows({ rows: all, store }: { readonly rows: readonly Row[]; readonly st
     (signal) => readYears(rows, signal, store),
     { follows: false },
   );
-  const axisEnd = useMemo(() => findLastDate(all), [all]);
+  const axisEnd = useMemo(() => findLastPriceDate(all), [all]);
   const columns = useMemo(() => createColumns(store, axisEnd, years.data), [store, axisEnd, years.data]);
   // Because the array is new, the table reads its cached values again when the returns are known.
   const listedRows = useMemo(() => [...rows], [rows, years.data]);

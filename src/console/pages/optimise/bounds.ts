@@ -1,4 +1,4 @@
-import type { Finding, OptimisationRunResult, PreviewResponse } from '#clients/typescript/divisor.js';
+import type { ExceededLimit, Finding, PreviewResponse } from '#clients/typescript/divisor.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import { formatInUnit } from '../../words/quantities.js';
@@ -54,9 +54,6 @@ export function parseRowLabel(
   const subject = rest.replace(/^(?:eq|lower|upper)(?::|$)/, '');
   return { constraint: formatRow(head, rows), subject: subject === '' ? null : subject };
 }
-
-/** Soft bound that a solution violates. */
-export type ExceededLimit = NonNullable<OptimisationRunResult['exceeded']>[number];
 
 /** Types of constraints that limit a displayed figure. */
 type LimitedFigure = 'TrackingError' | 'Turnover';

@@ -5,7 +5,7 @@ import { Button } from '../../components/controls/button.js';
 import { Banner } from '../../components/feedback.js';
 import { createField } from '../../components/form/field-spec.js';
 import { JobState } from '../../components/jobs.js';
-import { type OnRefusal, start } from '../../state/actions.js';
+import { type OnRefusal, submitJob } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
 import { may, service, useList } from '../../state/service.js';
@@ -221,7 +221,7 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
   const estimate = async (onRefusal: OnRefusal) => {
     const body = await requestUpTo(modelId, date, indexId);
     const params = { model_id: id };
-    const startedJob = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
+    const startedJob = await submitJob(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
     if (startedJob !== undefined) setAsked(id);
   };
   const formAddress = formatAddress('/console/risk-models', {

@@ -1,7 +1,7 @@
-import type { ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/divisor.js';
-import type { Metric } from '../../components/layout/facts.js';
+import type { ExceededLimit, ObjectiveTypes, OptimisationRunResult } from '#clients/typescript/divisor.js';
+import type { LabelledFigure } from '../../components/layout/facts.js';
 import { formatDecimal, formatFigure, MISSING_TEXT, formatPercent } from '../../words/numbers.js';
-import { createExcessNote, type ExceededLimit } from './bounds.js';
+import { createExcessNote } from './bounds.js';
 
 /** Unit and name of an objective in the catalogue. */
 export type Measure = ObjectiveTypes['objectives'][number]['measure'];
@@ -44,7 +44,7 @@ const ZERO_TEXT = formatPercent(0);
 export function createComparedTiles(
   { before, after, exceeded }: ComparedFigures,
   { name, form }: Measure,
-): readonly Metric[] {
+): readonly LabelledFigure[] {
   /** Returns the figure of the index as a note, after the basis of the figure. */
   const createNote = (text: string | null, basis?: string) => {
     if (text === ZERO_TEXT) return basis === undefined ? {} : { note: basis };

@@ -33,13 +33,13 @@ import { MissingData } from '../../components/stores.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
-import { attempt, type OnRefusal, start } from '../../state/actions.js';
+import { tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
 import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
-import { getParameter, navigate, parseJson, setParameters, useAddressed } from '../../state/location.js';
+import { getParameter, navigate, parseJsonParameter, setParameters, useAddressed } from '../../state/location.js';
 import { type NameFacts, NamesStore, useFields, useIndexStore, useNames } from '../../state/market.js';
 import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
 import { findLastVisit } from '../../state/stored-list.js';
-import { findStore, useStores } from '../../state/stores.js';
+import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
@@ -290,7 +290,7 @@ function SaveConstraints({ name, findings, isValid, stored, onName, onSave }: Sa
 
 function DeleteSet({ id }: { readonly id: string }) {
   const remove = () =>
-    attempt(async () => {
+    tryAction(async () => {
       await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
       setParameters({ set: null, rows: null, as: null });
       notifyChange();
@@ -394,7 +394,7 @@ interface Solution extends LatestRequest<PreviewResponse> {
 /** Returns the solution of the last rebalance on or before a date. A run would give the same result. */
 function useSolution({ parent, store, rows, terms, isValid }: SolutionQuery): Solution {
   const stores = useStores();
-  const { start = null, end = null } = findStore(stores.data?.stores, store) ?? {};
+  const { start = null, end = null } = findStoreOfDocument(stores.data?.stores, store) ?? {};
   const asOf = getParameter('on') ?? end;
   const body = { ...asTerms(terms), index_id: parent.id, constraints: asConstraints(rows), as_of: asOf };
   const solution = useOneAtATime(isValid && asOf !== null ? JSON.stringify(body) : null, () =>
@@ -857,7 +857,7 @@ function Rows({ parent, store, set, example, securityCount, specs }: RowsProps) 
   const reportedFindings = report.data ?? [];
   const tightBounds = listTightBounds(rows, countCandidates(solution.data) ?? securityCount);
   const findings = [...reportedFindings, ...solution.findings, ...tightBounds];
-  const run = (onRefusal: OnRefusal) => start(() => startRun(parent.id, body, terms), onRefusal);
+  const run = (onRefusal: OnRefusal) => submitJob(() => startRun(parent.id, body, terms), onRefusal);
   return (
     <div class="pile gap-5 designer">
       <div class="designer-forms">
@@ -924,7 +924,7 @@ function useRows(parent: IndexDocument, { set, example }: Pick<RowsProps, 'set' 
     [set, isFirst, JSON.stringify(example.rows)],
   );
   const rows = useMemo(
-    () => (addressedRows.text === null ? first : listRows(parseJson(addressedRows.text))),
+    () => (addressedRows.text === null ? first : listRows(parseJsonParameter(addressedRows.text))),
     [addressedRows.text, first],
   );
   const ownName = set?.id ?? `${parent.id}-limits`;
@@ -944,7 +944,7 @@ function useRows(parent: IndexDocument, { set, example }: Pick<RowsProps, 'set' 
 
 /** Saves the rows as a constraint set and opens the set. */
 const saveRows = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
-  attempt(async () => {
+  tryAction(async () => {
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
     notifyChange();
     setParameters({ set: body.id, rows: null, as: null });
@@ -981,7 +981,7 @@ const derive =
   (parentId: string, terms: OptimiseTerms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
     const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
     let refusal: Trouble | null = null;
-    const savedIndex = await attempt(
+    const savedIndex = await tryAction(
       () => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }),
       (trouble) => {
         refusal = trouble;

@@ -11,7 +11,7 @@ import { LinkButton } from '../../components/controls/button.js';
 import { Answered, Badge, Findings } from '../../components/feedback.js';
 import { JobState } from '../../components/jobs.js';
 import { type BarEntry, Bars } from '../../components/layout/bars.js';
-import { type Metric, Metrics } from '../../components/layout/facts.js';
+import { type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { createNameColumns } from '../../components/securities.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
@@ -568,7 +568,7 @@ interface RunFiguresProps {
 function RunFigures({ run, measure, terms }: RunFiguresProps) {
   const aversion = getRiskAversion(terms);
   const tiles = createComparedTiles({ before: run.before, after: run, exceeded: run.exceeded ?? [] }, measure);
-  const addAversion = (tile: Metric): Metric =>
+  const addAversion = (tile: LabelledFigure): LabelledFigure =>
     aversion === null
       ? tile
       : { ...tile, note: [tile.note, `risk aversion ${formatNumberFigure(aversion)}`].filter(Boolean).join('; ') };

@@ -13,7 +13,7 @@ import { AnyField } from '../../components/form/any-field.js';
 import { createField } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { parseJson } from '../../state/location.js';
+import { parseJsonParameter } from '../../state/location.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
 import { useList } from '../../state/service.js';
 import { formatPath, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -252,7 +252,7 @@ export const asTerms = (terms: OptimiseTerms): SentTerms => terms as unknown as 
 
 /** Parses the terms in an address. Returns no terms if they are invalid. */
 export function parseTerms(text: string | null): OptimiseTerms {
-  const value = parseJson(text);
+  const value = parseJsonParameter(text);
   if (!isObject(value)) return {};
   // a derivation accepts the type of an objective only in an object
   return typeof value['objective'] === 'string' ? { ...value, objective: { type: value['objective'] } } : value;

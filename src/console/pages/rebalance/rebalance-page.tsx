@@ -47,7 +47,7 @@ import { useState } from 'preact/hooks';
 import { DateInput } from '../../components/controls/range.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/latest-request.js';
 
@@ -739,7 +739,7 @@ function Files({ id, body, asOf }: FilesProps) {
           key={ending}
           aria-label={`Orders as ${text}`}
           onClick={() =>
-            void attempt(async () =>
+            void tryAction(async () =>
               saveFile(
                 `${id}-orders-${asOf}.${ending}`,
                 await service.value.download('packRebalance', media, { params, body }),

@@ -6,7 +6,7 @@ import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
+import { tryAction, type OnRefusal, runIndex, submitJob } from '../../state/actions.js';
 import { addQuery, setParameters } from '../../state/location.js';
 import { may, service, useList } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
@@ -151,7 +151,7 @@ async function hasRun(id: string, onRefusal: OnRefusal): Promise<boolean> {
   while (job?.status === 'pending' || job?.status === 'running') {
     const { job_id: jobId } = job;
     const request = { params: { job_id: jobId }, query: { wait: WAIT_SECONDS } };
-    job = await attempt(() => service.value.call('getJob', request), onRefusal);
+    job = await tryAction(() => service.value.call('getJob', request), onRefusal);
   }
   return job?.status === 'succeeded';
 }
@@ -165,7 +165,7 @@ async function renderAgain(report: RenderResult, onRefusal: OnRefusal): Promise<
   const indices =
     first === undefined ? {} : others.length === 0 ? { index_id: first } : { index_ids: [first, ...others] };
   const body = { template_id: report.template_id, ...indices };
-  const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+  const job = await submitJob(() => service.value.call('renderReport', { body }), onRefusal);
   if (job !== undefined) setParameters({ render: formatJobId(job) });
 }
 
@@ -284,7 +284,7 @@ const createColumns = (template: string | undefined): readonly Column<ReportedIn
           title={`Template ${report?.template_id ?? template}`}
           act={async (onRefusal) => {
             const body = { template_id: report?.template_id ?? template, index_id: id };
-            const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+            const job = await submitJob(() => service.value.call('renderReport', { body }), onRefusal);
             if (job !== undefined) setParameters({ render: formatJobId(job) });
           }}
         >

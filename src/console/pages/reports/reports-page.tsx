@@ -23,7 +23,7 @@ import { keepWordsWhole } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { ReadOnly } from '../../components/permission.js';
 import { listVersions } from '../../components/versions/history.js';
-import { attempt, type OnRefusal, start } from '../../state/actions.js';
+import { tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
 import {
   addQuery,
   formatAddress,
@@ -242,7 +242,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: NewReportPro
       ...(isBuiltIn && index !== undefined ? createIndices(index, otherIndices) : {}),
       ...(run === null || index === undefined ? {} : { run_ids: { [index]: run } }),
     };
-    const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+    const job = await submitJob(() => service.value.call('renderReport', { body }), onRefusal);
     if (job !== undefined) setParameters({ render: formatJobId(job) });
   };
   return (
@@ -440,7 +440,7 @@ const RenderTemplate = ({ template, index }: RenderTemplateProps) =>
       aria-label={index === undefined ? `Render ${template}` : `Render ${template} of ${index}`}
       act={async (onRefusal) => {
         const body = { template_id: template, ...(index === undefined ? {} : { index_id: index }) };
-        const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+        const job = await submitJob(() => service.value.call('renderReport', { body }), onRefusal);
         if (job !== undefined) setParameters({ render: formatJobId(job) });
       }}
     >
@@ -697,7 +697,7 @@ async function createTemplate(from: string | null, index: string | null, signal:
 function Preview({ edited: { document } }: { readonly edited: EditedDocument }) {
   const render = async (onRefusal: OnRefusal) => {
     const body = { template_id: String(document['template_id']), template: createBody(document) };
-    const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
+    const job = await submitJob(() => service.value.call('renderReport', { body }), onRefusal);
     if (job === undefined) return;
     const earlierPreview = getParameter('render');
     setParameters({ render: formatJobId(job), outline: null });
@@ -939,7 +939,7 @@ function ReportLinks({ report, pdf }: ReportProps) {
 /** Renders buttons that open, download and delete a report. */
 function ReportActions({ report, pdf }: ReportProps) {
   const remove = () =>
-    attempt(async () => {
+    tryAction(async () => {
       await service.value.call('deleteRender', { params: { render_id: report.render_id } });
       setParameters({ render: null });
       notifyChange();

@@ -25,7 +25,7 @@ import { createRegisterPage } from '../../components/register.js';
 import { createNameColumns, labelWithName, nameColumn } from '../../components/securities.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, start } from '../../state/actions.js';
+import { tryAction, submitJob } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob, storeJob } from '../../state/live.js';
 import {
@@ -109,14 +109,14 @@ const isUnderWay = (status: string | undefined): boolean => status === 'pending'
 const ARROW_MEDIA = 'application/vnd.apache.arrow.stream';
 
 const download = (id: string) =>
-  attempt(async () => {
+  tryAction(async () => {
     saveFile(`${id}.arrow`, await service.value.download('getRiskModel', ARROW_MEDIA, { params: { model_id: id } }));
   });
 
 function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean }) {
   const params = { model_id: id };
   const remove = () =>
-    attempt(async () => {
+    tryAction(async () => {
       await service.value.call('deleteRiskModel', { params });
       notifyChange();
       navigate('/console/risk-models');
@@ -129,7 +129,7 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
       {may('run') && (
         <ActionButton
           disabled={isBusy}
-          act={(onRefusal) => start(() => service.value.call('estimateRiskModel', { params }), onRefusal)}
+          act={(onRefusal) => submitJob(() => service.value.call('estimateRiskModel', { params }), onRefusal)}
         >
           Estimate again
         </ActionButton>

@@ -130,7 +130,7 @@ export type DayFinding = ScheduleDay['steps'][number]['items'][number] & {
 };
 
 /** Returns the findings of a day that block indices. */
-export const listFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly DayFinding[] =>
+export const listBlockingFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly DayFinding[] =>
   steps
     .flatMap(({ items }) => items)
     .flatMap((item) => {
@@ -259,10 +259,10 @@ export const listOpenIndices = (indices: readonly string[], requests: readonly W
 type Step = ScheduleDay['steps'][number];
 
 /** File that a step has written. */
-export type WrittenFile = NonNullable<Step['items'][number]['file']>;
+export type StepFile = NonNullable<Step['items'][number]['file']>;
 
 /** Returns the files that a step has written. */
-export const listFiles = ({ items }: Pick<Step, 'items'>): readonly WrittenFile[] =>
+export const listStepFiles = ({ items }: Pick<Step, 'items'>): readonly StepFile[] =>
   items.flatMap(({ file }) => file ?? []);
 
 /**
@@ -285,7 +285,7 @@ export function describeResults(step: Pick<Step, 'type' | 'state' | 'items' | 'i
     return `${countValues(closes, 'close')} published${earlierText}.`;
   }
   if (type === 'export') {
-    const files = listFiles(step);
+    const files = listStepFiles(step);
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     return `${countValues(files.length, 'file')} of ${indices}, ${formatBytes(bytes)}.`;
   }

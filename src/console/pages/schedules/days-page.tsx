@@ -19,7 +19,7 @@ import { Page, Section } from '../../components/layout/page.js';
 import { usePhone } from '../../components/layout/viewport.js';
 import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, type OnRefusal } from '../../state/actions.js';
+import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
 import { useCalendars, useNames } from '../../state/market.js';
 import { may, notifyChange, service, useResource } from '../../state/service.js';
@@ -49,8 +49,8 @@ import {
   type IndexState,
   isBlocked,
   listBlockedSince,
-  listFiles,
-  listFindings,
+  listStepFiles,
+  listBlockingFindings,
   listLevels,
   listMoves,
   listOpenIndices,
@@ -110,7 +110,7 @@ function DayDecision({ day, requests }: DayDecisionProps) {
   if (day.state === 'done' || day.state === 'skipped' || day.state === 'running') return null;
   const params = { schedule_id: day.schedule_id, date: day.date };
   const decide: DecisionHandler = (call, done) => (onRefusal) =>
-    attempt(async () => {
+    tryAction(async () => {
       await call();
       showToast('good', done);
       setReason('');
@@ -271,7 +271,7 @@ function AcceptButton({
 
 /** Returns the checks that block indices. Each has its findings. */
 function listBlockedChecks(day: ScheduleDay): readonly BlockedCheck[] {
-  const all = listFindings(day);
+  const all = listBlockingFindings(day);
   return [...new Set(all.map(({ check }) => check))].map((check) => {
     const findings = all.filter((finding) => finding.check === check);
     return { check, findings, indices: [...new Set(findings.map(({ index_id: index }) => index))].toSorted() };
@@ -517,7 +517,7 @@ function formatWaiver({ check, index_id: index, identifier }: ScheduleDay['waive
  * Renders an index with all its findings. If it has none, renders its reason, but not if that is the reason of the day.
  */
 function createIndexEntry({ index, state, step, reason }: IndexState, day: ScheduleDay): Entry {
-  const findings = listFindings(day).filter(({ index_id: id }) => id === index);
+  const findings = listBlockingFindings(day).filter(({ index_id: id }) => id === index);
   const text =
     findings.length > 0 ? (
       <Findings findings={findings} date={day.date} />
@@ -590,7 +590,7 @@ const FILES_MAX = 12;
 
 function createStepEntry(step: Step, position: number, day: ScheduleDay): Entry {
   const { type, attempts, duration_ms: ms, log } = step;
-  const files = listFiles(step);
+  const files = listStepFiles(step);
   return {
     key: `${position} ${type}`,
     title: `${position + 1}. ${stepWords(type)}`,

@@ -14,7 +14,7 @@ import { Facts } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { StoreSelect } from '../../components/stores.js';
 import { Table } from '../../components/table/table.js';
-import { attempt } from '../../state/actions.js';
+import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { createTrouble, type Resource, service, type Trouble, useResource } from '../../state/service.js';
@@ -438,7 +438,7 @@ function Save({ query, store }: Pick<AnsweredQuery, 'query' | 'store'>) {
           <button
             type="button"
             onClick={() =>
-              void attempt(async () =>
+              void tryAction(async () =>
                 saveFile(`result.${ending}`, await service.value.download('runSql', media, request)),
               )
             }

@@ -14,8 +14,8 @@ import './strategies.css';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { isWide, type Line } from '../../components/chart/series.js';
-import { type Metric, Metrics } from '../../components/layout/facts.js';
-import { findStore, useStores } from '../../state/stores.js';
+import { type LabelledFigure, Metrics } from '../../components/layout/facts.js';
+import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import {
   formatAtMost,
   formatBps,
@@ -282,7 +282,7 @@ const usePerformance = (id: string | null, of: PerformanceView['of']): Performan
  * Returns the rebalances, their turnover and what it costs.
  * @param cost of a trade, in basis points
  */
-function listTradingFigures(rebalances: readonly RebalanceRow[], cost: number): readonly Metric[] {
+function listTradingFigures(rebalances: readonly RebalanceRow[], cost: number): readonly LabelledFigure[] {
   const last = rebalances.at(-1);
   if (last === undefined) return [];
   const turnover = computeYearlySum(rebalances, (row) => row.turnover);
@@ -310,7 +310,7 @@ interface OriginProps {
 /** Renders which run the figures come from. If the data store ends on another date, that date is added. */
 function Origin({ run, store, idle }: OriginProps) {
   const stores = useStores();
-  const dataEnd = findStore(stores.data?.stores, store)?.end ?? null;
+  const dataEnd = findStoreOfDocument(stores.data?.stores, store)?.end ?? null;
   return (
     <p class="quiet">
       {idle !== null && `${idle} has not been run. `}

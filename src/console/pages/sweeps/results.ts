@@ -113,7 +113,7 @@ export const FIRST_COLOUR = 1;
 const WORSE_COLOUR = 2;
 
 /** Newest run of the index that a sweep varies. */
-export interface Reference {
+export interface ReferenceRun {
   /** Name of the line, with the terms that differ from those of the sweep. */
   readonly label: string;
   /** Level of the portfolio after costs, as that of the variants. */
@@ -142,7 +142,7 @@ export const selectDifferentTerms = (run: JsonObject, sweep: JsonObject): JsonOb
  * Creates the line of the index, 100 on the first date. Returns no line if the run does not cover this date: it would
  * begin at another level.
  */
-export function createReferenceLine(dates: readonly string[], reference: Reference | null): readonly Line[] {
+export function createReferenceLine(dates: readonly string[], reference: ReferenceRun | null): readonly Line[] {
   if (reference === null) return [];
   const { label, level } = reference;
   const byDate = new Map(level.index.map((date, at) => [date, level.data[at] ?? null]));

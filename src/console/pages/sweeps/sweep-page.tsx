@@ -23,14 +23,14 @@ import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { attempt, type OnRefusal, runIndex, start } from '../../state/actions.js';
+import { tryAction, type OnRefusal, runIndex, submitJob } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import {
   formatAddress,
   getParameter,
   navigate,
   type PageProps,
-  parseJson,
+  parseJsonParameter,
   setParameters,
 } from '../../state/location.js';
 import { may, notifyChange, service, useResource } from '../../state/service.js';
@@ -61,7 +61,7 @@ import {
   listHiddenParameters,
   listValues,
   type MapAxes,
-  type Reference,
+  type ReferenceRun,
   REFERENCE_COLOUR,
   type Scale,
   selectDifferentTerms,
@@ -105,7 +105,7 @@ interface FanProps {
   readonly rows: Rows;
   readonly labels: ParameterLabels;
   /** Newest run of the index; null if there is none, or until it is loaded. */
-  readonly reference: Reference | null;
+  readonly reference: ReferenceRun | null;
 }
 
 /**
@@ -222,7 +222,7 @@ function SweepMap({ rows, pointers, rankBy, told, identical, nameOf, onOpen }: S
   const knownMetrics = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
   const scale = createScale(knownMetrics, metric === 'volatility');
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? formatDecimal(value, 3) : formatPercent(value));
-  const fixedValues = parseJson(getParameter('fixed'));
+  const fixedValues = parseJsonParameter(getParameter('fixed'));
   const hiddenParameters = listHiddenParameters(rows, pointers, {
     across: acrossPointer,
     down: downPointer,
@@ -523,7 +523,7 @@ function setAtPointer(whole: Json | undefined, [step, ...rest]: readonly string[
 }
 
 /** Reads the newest run of an index. Returns null if there is none, or until it is loaded. */
-function useReference(indexId: string, terms: JsonObject): Reference | null {
+function useReference(indexId: string, terms: JsonObject): ReferenceRun | null {
   const schemas = useSchemas({ isLater: true });
   const newest = useResource(`newest run with levels ${indexId}`, (signal) => readRunWithLevel(indexId, signal), {
     isLater: true,
@@ -784,7 +784,7 @@ function VariantPanel({ row, indexId, request, told, onClose }: VariantPanelProp
 function SaveAs({ row: { variant, patch }, indexId, request, told }: Omit<VariantPanelProps, 'onClose'>) {
   const [id, setId] = useState(`${indexId}-V${variant}`);
   const save = (onRefusal: OnRefusal) =>
-    attempt(async () => {
+    tryAction(async () => {
       const document = await service.value.call('getIndex', { params: { index_id: indexId } });
       const base = getPatchBase({ document: document as unknown as JsonObject, request }, patch as JsonObject); // the responses are plain JSON
       const name = `${document.name}, variant ${variant}`;
@@ -884,7 +884,7 @@ const formatValueText = (value: Json): string => (typeof value === 'string' ? va
 /** Submits the sweep again and opens the job. The service may use the id of the earlier job again. */
 async function repeatSweep(request: unknown, onRefusal: OnRefusal): Promise<void> {
   const body = request as SweepRequest; // the request was accepted before
-  const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
+  const job = await submitJob(() => service.value.call('startSweep', { body }), onRefusal);
   if (job === undefined) return;
   notifyChange();
   navigate(formatJobAddress(job));

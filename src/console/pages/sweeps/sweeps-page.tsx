@@ -37,7 +37,7 @@ import {
   listValueErrors,
   measureRunTime,
   parseValues,
-  type Period,
+  type BacktestDates,
   type RunTime,
   type VariedParameter,
 } from './variants.js';
@@ -46,10 +46,10 @@ import './sweeps.css';
 import { useMemo, useState } from 'preact/hooks';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
-import { createFields, SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
+import { listFieldSpecs, SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { Page } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { start } from '../../state/actions.js';
+import { submitJob } from '../../state/actions.js';
 import { getParameter, navigate, setParameters, useAddressedObject } from '../../state/location.js';
 import { findLastVisit } from '../../state/stored-list.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
@@ -356,7 +356,7 @@ interface FoldSettingsProps {
 /** Renders the settings of the folds below a summary of their values. */
 function FoldSettings({ method, folds, findings, onChange }: FoldSettingsProps) {
   const schemas = useSchemas();
-  const settings = (schemas.data === undefined ? [] : createFields(schemas.data, SCHEMAS[method])).map(
+  const settings = (schemas.data === undefined ? [] : listFieldSpecs(schemas.data, SCHEMAS[method])).map(
     ({ name, otherwise }) => [name, folds[name] ?? (otherwise as Json | undefined)] as const,
   ); // defaults of the schema are JSON
   return (
@@ -461,7 +461,7 @@ interface SweepFormProps {
 
 /** Renders the form of a sweep: its index, its varied parameters, the choice of the best variant, and the terms. */
 function SweepForm({ ids, index, types, terms: first, end, time }: SweepFormProps) {
-  const period = (of: JsonObject): Period => ({
+  const period = (of: JsonObject): BacktestDates => ({
     start: String(of['start'] ?? index.base_date),
     end: typeof of['end'] === 'string' ? of['end'] : end,
   });
@@ -496,7 +496,7 @@ function SweepForm({ ids, index, types, terms: first, end, time }: SweepFormProp
       rank_by: asked['rank'] as (typeof RANKING_CHOICES)[number],
       folds: folds as unknown as SweepRequest['folds'], // the service validates the folds
     };
-    const job = await start(() => service.value.call('startSweep', { body }), setTrouble);
+    const job = await submitJob(() => service.value.call('startSweep', { body }), setTrouble);
     if (job !== undefined) navigate(formatJobAddress(job));
   };
   return (
@@ -825,7 +825,7 @@ async function readBasis(id: string, signal: AbortSignal) {
 
 /** Returns the terms of the latest run that a sweep supports. These are all terms except the benchmark. */
 function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
-  const termNames = new Set(createFields(schemas, TERMS_SCHEMA).map(({ name }) => name));
+  const termNames = new Set(listFieldSpecs(schemas, TERMS_SCHEMA).map(({ name }) => name));
   return Object.fromEntries(
     Object.entries(run === null ? {} : getRunTerms(run)).filter(([name]) => termNames.has(name)),
   );

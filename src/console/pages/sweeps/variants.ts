@@ -7,7 +7,7 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatQuantity, parseQuantity } from '../../words/quantities.js';
 
 /** First and last date of the backtests; the last date is null if no run has reached one. */
-export interface Period {
+export interface BacktestDates {
   readonly start: string;
   readonly end: string | null;
 }
@@ -19,7 +19,7 @@ export interface Period {
 const WEEKDAYS_MIN = 70;
 
 /** Returns true if a period is long enough for a test of the choice. A period without an end is. */
-export const canTestChoice = ({ start, end }: Period): boolean =>
+export const canTestChoice = ({ start, end }: BacktestDates): boolean =>
   end === null || ((parseDayNumber(end) - parseDayNumber(start)) * 5) / 7 >= WEEKDAYS_MIN;
 
 /** Pointer of the transaction cost. */
@@ -254,7 +254,7 @@ export function createCostFigure(costs: number | null, { initial_capital: capita
 export const formatBacktests = (
   { pipeline }: Pick<IndexDocument, 'pipeline'>,
   { transaction_cost_bps: costs, as_known: asKnown }: JsonObject,
-  { start, end }: Period,
+  { start, end }: BacktestDates,
 ): string =>
   [
     `${start} to ${end ?? 'the last day of the data'}`,

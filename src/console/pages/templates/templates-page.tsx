@@ -10,7 +10,7 @@ import { Sparkline } from '../../components/layout/sparkline.js';
 import { StoreSelect } from '../../components/stores.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { may, service, useList, useResource } from '../../state/service.js';
-import { findStore, getChosenStore, useStores } from '../../state/stores.js';
+import { findStoreOfDocument, getChosenStore, useStores } from '../../state/stores.js';
 import { findFreeId } from '../../words/form-fields.js';
 import { countValues, formatChange, formatCount } from '../../words/numbers.js';
 
@@ -69,7 +69,7 @@ export function TemplatesPage() {
   const templates = useResource(`methodology templates ${chosen}`, (signal) =>
     service.value.call('listMethodologyTemplates', { query: { store_id: chosen }, signal }),
   );
-  const store = findStore(useStores().data?.stores, chosen ?? null);
+  const store = findStoreOfDocument(useStores().data?.stores, chosen ?? null);
   const indices = useList('indices');
   const takenIds = new Set(indices.data?.indices.map(({ id }) => id));
   return (

@@ -7,7 +7,7 @@ import { Button, Icon, LinkButton, Popover } from '../../components/controls/but
 import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Answered, Badge, Banner, FiguresSkeleton, ValueSkeleton } from '../../components/feedback.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { addSign, type Metric, Metrics } from '../../components/layout/facts.js';
+import { addSign, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { createRegisterPage, type Register } from '../../components/register.js';
 import { StoreSelect } from '../../components/stores.js';
@@ -29,7 +29,7 @@ import {
 } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { formatCompact } from '../../words/quantities.js';
-import { findLastDate, formatSecuritiesKey, readAllSecurities, YearLine } from '../names/name-table.js';
+import { findLastPriceDate, formatSecuritiesKey, readAllSecurities, YearLine } from '../names/name-table.js';
 import { computeMedian } from '../../words/statistics.js';
 import {
   computeDayReturn,
@@ -281,7 +281,7 @@ function useWatchlists(): Resource<readonly PricedList[]> {
   const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   const watchlists = lists.data?.watchlists ?? [];
   const all = names.data ?? [];
-  const lastDate = findLastDate(all);
+  const lastDate = findLastPriceDate(all);
   const shown = findShownList(watchlists);
   // The prices of the selected list are read first.
   const identifiers = [
@@ -673,7 +673,7 @@ function WatchedFigures({ rows, lastDate }: WatchedFiguresProps) {
   const { traded, days, years, medianDay, medianYear, capital } = summary;
   if (traded.length === 0) return null;
   const [worst, best] = years.length < EXTREMES_MIN ? [] : [years[0], years.at(-1)];
-  const count: Metric = {
+  const count: LabelledFigure = {
     term: 'With a current price',
     value: `${formatCount(traded.length)} of ${formatCount(rows.length)}`,
     ...createNote(formatOthers(summary)),
@@ -712,7 +712,7 @@ const formatPart = (rows: readonly Row[], state: string): string =>
 
 const createNote = (note: string | null) => (note === null ? {} : { note });
 
-const createSignedMetric = (term: string, value: number | null, note: string | null): readonly Metric[] =>
+const createSignedMetric = (term: string, value: number | null, note: string | null): readonly LabelledFigure[] =>
   value === null ? [] : [{ term, value: formatChange(value), kind: getSignClass(value), ...createNote(note) }];
 
 /** Maximum number of securities whose prices are read. Each needs a request. */
@@ -784,7 +784,7 @@ function EditedTable({ identifiers, onRemove }: EditedTableProps) {
 
 function PricedTable({ all, identifiers, onRemove }: EditedTableProps & { readonly all: readonly Security[] }) {
   const rows = usePricedRows(listSecurities(all, identifiers));
-  return <WatchedTable rows={rows} lastDate={findLastDate(all)} onRemove={onRemove} />;
+  return <WatchedTable rows={rows} lastDate={findLastPriceDate(all)} onRemove={onRemove} />;
 }
 
 interface WatchedTableProps extends Pick<EditedTableProps, 'onRemove'> {

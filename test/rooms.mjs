@@ -33,12 +33,12 @@ export const ROOMS = {
   'src/services': {
     values: ['base', 'domain', 'store', 'market', 'jobs'],
     types: ['contract'],
-    packages: ['lru-cache', 'node:*'],
+    packages: ['lru-cache', 'prom-client', 'node:*'],
   },
   'src/http': {
     values: ['base', 'contract', 'services', 'views', 'domain'],
     types: ['jobs'],
-    packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'prom-client', 'zod', 'node:*'],
+    packages: ['hono', 'hono/**', '@hono/node-server', '@hono/node-server/**', 'pino', 'zod', 'node:*'],
   },
   /** The index engine as a library, for Node and browsers: no thread, no store, no network. */
   'src/engine': {

@@ -9,6 +9,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { AuditNotes } from '#services/governance/audit.js';
 import type { IsAddressOf } from '#services/keys/keys.js';
+import type { CompletedRequest } from '#services/shared/metrics.js';
 import { readParts, respondWithError, type ResponseParts } from './answers.js';
 import { getNetwork } from './client-addresses.js';
 import type { AdmittedClient, Bindings, Env, Handler, Handlers } from './handler.js';
@@ -21,7 +22,7 @@ import {
   isRefusedKey,
 } from './middleware/authentication.js';
 import { addHeaders, compressResponses } from './middleware/headers.js';
-import { type CompletedRequest, logRequests, toRefusal } from './middleware/log.js';
+import { logRequests, toRefusal } from './middleware/log.js';
 import { createFailedKeys, createKeyRates, createKeyTurns, type KeyRates } from './middleware/rates.js';
 import { identifyRequests, traceRequests } from './middleware/tracing.js';
 import { type AssertCallback, createOperation, type OperationOptions, refuseCallbacks } from './pipeline.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
-import { createMetrics } from '#http/metrics.js';
+import { createMetrics } from '#services/shared/metrics.js';
 
 const rulesText = readFileSync('data/deploy/prometheus-rules.yaml', 'utf8');
 const dashboard = JSON.parse(readFileSync('data/deploy/grafana-dashboard.json', 'utf8')) as {

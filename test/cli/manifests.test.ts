@@ -305,7 +305,7 @@ test('Kubernetes scales workers by the largest of several metrics of every proce
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];
   };
   expect(createItem(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
-  const metricsSource = readFileSync('src/http/metrics.ts', 'utf8');
+  const metricsSource = readFileSync('src/services/shared/metrics.ts', 'utf8');
   const adapterText = readFileSync('data/deploy/prometheus-adapter.yaml', 'utf8');
   expect(metrics).toHaveLength(2);
   for (const { external } of metrics) {

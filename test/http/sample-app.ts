@@ -5,7 +5,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { Id } from '#domain/base/schema.js';
 import { type App, type AppDependencies, createApp } from '#http/app.js';
 import type { Handlers } from '#http/handler.js';
-import type { CompletedRequest } from '#http/middleware/log.js';
+import type { CompletedRequest } from '#services/shared/metrics.js';
 import { assertPrecondition } from '#services/shared/documents.js';
 
 /** Small table of routes that covers every case of the request pipeline. */

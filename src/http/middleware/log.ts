@@ -1,19 +1,9 @@
 import { createMiddleware } from 'hono/factory';
 import type { Logger } from 'pino';
 import { ERRORS, Refusal } from '#domain/base/refusals.js';
+import type { CompletedRequest } from '#services/shared/metrics.js';
 import { ANONYMOUS, type Env, type RequestContext } from '../handler.js';
 import { getTraceFields } from './tracing.js';
-
-/** Data about a request that was answered. The metrics use it. */
-export interface CompletedRequest {
-  /** Undefined if no route was found. */
-  readonly operation: string | undefined;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-  /** Id of the key that sent the request; null without a key. */
-  readonly keyId: string | null;
-}
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
 

@@ -7,6 +7,7 @@ import type { changelogRoutes, documentationRoutes, Health, healthRoutes, metric
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { Access } from '#services/keys/access.js';
+import type { Metrics } from '#services/shared/metrics.js';
 import type { Changelog, HealthReport, HealthService } from '#services/shared/service.js';
 import {
   type GuidePage,
@@ -19,7 +20,6 @@ import {
 import { renderReferencePage } from '#views/documentation/reference.js';
 import { type Coding, selectCoding } from '../answers.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
-import type { Metrics } from '../metrics.js';
 
 export function createAccessHandlers(access: Pick<Access, 'read' | 'share'>): Handlers<typeof accessRoutes> {
   return {

@@ -1,7 +1,17 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Lane, ThreadLoss } from '#jobs/port/compute-pool.js';
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/port/queue.js';
-import type { CompletedRequest } from './middleware/log.js';
+
+/** Data about a request that was answered. */
+export interface CompletedRequest {
+  /** Undefined if no route was found. */
+  readonly operation: string | undefined;
+  readonly method: string;
+  readonly status: number;
+  readonly seconds: number;
+  /** Id of the key that sent the request; null without a key. */
+  readonly keyId: string | null;
+}
 
 /** Counters of requests and jobs by key. */
 export interface KeyMetrics {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createMetrics } from '#http/metrics.js';
+import { createMetrics } from '#services/shared/metrics.js';
 
 /** Creates the metrics of a service. The service has pending and running jobs and a home of two parts. */
 function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {

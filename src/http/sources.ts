@@ -1,27 +1,17 @@
-import { decodeAddressPart } from '#base/addresses.js';
 import { getPath } from 'hono/utils/url';
 import { createHash, hash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { API } from '#contract/api.js';
 import type { receiptRoutes } from '#contract/receipts.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { refuseWithFindings } from '#domain/base/refusals.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Subject } from '#domain/definition/versions.js';
-import {
-  type CitedResult,
-  rejectNumber,
-  SOURCE_SCHEME,
-  summariseText,
-  type TextNumber,
-  type VerifiedNumber,
-} from '#domain/outputs/receipts.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
+import { formatSource, normaliseSource, parseSource } from '#domain/outputs/receipts.js';
 import { workInTurns } from '#services/keys/access.js';
+import type { ReadResult, Receipts } from '#services/reports/receipts.js';
 import { cancelBody, createByteStream, getType, readWithin, type ResponseParts } from './answers.js';
-import type { Handlers, Principal, Reply } from './handler.js';
+import type { AdmittedClient, Handlers, Reply } from './handler.js';
 
 /** Header with the address of a result, with everything pinned. */
 export const SOURCE_HEADER = 'X-Source';
@@ -189,17 +179,11 @@ async function readAhead(reply: Reply, stream: ReadableStream<Uint8Array>): Prom
     parts.push(value);
     size += value.byteLength;
   }
-  const resumed = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const part = parts.shift();
-      if (part !== undefined) return controller.enqueue(part);
-      const { done, value } = await reader.read();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: (reason) => reader.cancel(reason),
+  reader.releaseLock();
+  const repeatParts = new TransformStream<Uint8Array, Uint8Array>({
+    start: (controller) => parts.forEach((part) => controller.enqueue(part)),
   });
-  return { ...reply, stream: resumed };
+  return { ...reply, stream: stream.pipeThrough(repeatParts) };
 }
 
 /** Compresses a body for an address; undefined if it is too long. */
@@ -251,71 +235,23 @@ export function createSourceRequest(path: string, query: URLSearchParams, option
 }
 
 function addHeader(reply: Reply, path: string, query: URLSearchParams = new URLSearchParams()): Reply {
-  const source = formatAddress(path, query);
+  const source = formatSource(path, query);
   return { ...reply, headers: { ...reply.headers, [SOURCE_HEADER]: source } };
-}
-
-/** Formats an address. Characters that a person reads stay as they are. */
-function formatAddress(path: string, query: URLSearchParams): string {
-  const search =
-    query.size === 0 ? '' : `?${String(query).replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%40', '@')}`;
-  return `${SOURCE_SCHEME}${path}${search}`;
 }
 
 /** Reads the address of the source of a result. */
 export const readSourceHeader = ({ headers }: ResponseParts): string | undefined =>
   headers.get(SOURCE_HEADER) ?? undefined;
 
-/** Returns path and query of an address; undefined if it is no address of this service. */
-export function parseSource(address: string): { readonly path: string; readonly query: URLSearchParams } | undefined {
-  const rest = /^divisor:(?:\/\/service)?(\/[^/].*)$/.exec(address)?.[1];
-  const url = rest === undefined ? null : URL.parse(rest, 'http://localhost');
-  return url === null ? undefined : { path: url.pathname, query: url.searchParams };
-}
-
-/** Returns an address in one form, whatever the order and the encoding of its members. */
-function normalise(address: string, ...omittedMembers: readonly string[]): string {
-  const parsed = parseSource(address);
-  if (parsed === undefined) return address;
-  const { path, query } = parsed;
-  for (const name of omittedMembers) query.delete(name);
-  query.sort();
-  return formatAddress(decodeAddressPart(path) ?? path, query);
-}
-
-/** Client for which addresses are read. */
-interface Reader {
-  readonly principal: Principal;
-  isStillAllowed(): Promise<boolean>;
-}
-
-export interface ReceiptDependencies {
+export interface ReceiptSources {
   /** Answers a request on behalf of an authenticated client. */
-  readonly answerFor: (request: Request, client: Reader) => Promise<ResponseParts>;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly documents: { readonly ids: (kind: 'store' | (typeof NAMED_KINDS)[number]) => Promise<readonly string[]> };
+  readonly answerFor: (request: Request, client: AdmittedClient) => Promise<ResponseParts>;
+  readonly receipts: Receipts;
 }
 
-/** Kinds of documents that a sentence may name. */
-const NAMED_KINDS = ['index', 'strategy', 'constraint-set', 'risk-model'] as const;
-
-/** Sources that are read at the same time, and bytes of sources that a thread receives at once. */
-const READ_CONCURRENCY = 4;
-const BATCH_BYTES = 2 ** 20;
-const BATCH_SOURCES = 100;
-
-export function createReceiptHandlers({
-  answerFor,
-  jobs,
-  documents,
-}: ReceiptDependencies): Handlers<typeof receiptRoutes> {
+export function createReceiptHandlers({ answerFor, receipts }: ReceiptSources): Handlers<typeof receiptRoutes> {
   return {
     async verifyText({ body, principal, signal, header, isStillAllowed }) {
-      const { text } = body();
-      assertLength(text);
-      const [stores = [], ...ids] = await Promise.all((['store', ...NAMED_KINDS] as const).map(documents.ids));
-      const named = { ids: ids.flat().join('\n'), stores: stores.join('\n') };
-      const numbers = await jobs.query('read-text', { text, ...named }, signal);
       const requestId = header('x-request-id');
       let repeated = 0;
       const ask: Ask = async (path, query) => {
@@ -326,71 +262,13 @@ export function createReceiptHandlers({
         if (request === undefined) return 'The address contains no read that can be repeated.';
         return answerFor(request, { principal, isStillAllowed });
       };
-      const verify = (results: readonly CitedResult[]) => jobs.query('verify-numbers', { results }, signal);
-      const verified = await verifyBySource(numbers, ask, verify);
-      return { json: summariseText(verified.toSorted((a, b) => a.start - b.start)) };
+      return { json: await receipts.verify(body().text, (address) => readResult(address, ask), signal) };
     },
   };
 }
 
-function assertLength(text: string): void {
-  const bytes = Buffer.byteLength(text);
-  if (bytes <= LIMITS.MAX_TEXT_BYTES) return;
-  const message = `text has ${bytes} bytes; at most ${LIMITS.MAX_TEXT_BYTES} are accepted.`;
-  throw refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'text', message }]);
-}
-
 /** Reads an address; a text says why it cannot be read. */
 type Ask = (path: string, query: URLSearchParams) => Promise<ResponseParts | string>;
-
-/** Reads each cited result once, a few at a time, and judges the numbers that cite it in a thread. */
-async function verifyBySource(
-  numbers: readonly TextNumber[],
-  ask: Ask,
-  verify: (results: readonly CitedResult[]) => Promise<readonly VerifiedNumber[]>,
-): Promise<VerifiedNumber[]> {
-  const verified: VerifiedNumber[] = [];
-  const byAddress = new Map<string, TextNumber[]>();
-  for (const number of numbers) {
-    if (number.citation === null) verified.push(rejectNumber(number, 'unsourced', `${number.missing!}.`));
-    else {
-      const citing = byAddress.get(number.citation.address);
-      if (citing === undefined) byAddress.set(number.citation.address, [number]);
-      else citing.push(number);
-    }
-  }
-  const sources = [...byAddress];
-  let batch: CitedResult[] = [];
-  let batchBytes = 0;
-  for (let k = 0; k < sources.length; k += READ_CONCURRENCY) {
-    const part = sources.slice(k, k + READ_CONCURRENCY);
-    const read = await Promise.all(part.map(([address]) => readResult(address, ask)));
-    await setImmediate(); // a refused address is answered without a pause
-    for (const [i, [address, citing]] of part.entries()) {
-      const result = read[i]!;
-      if ('bytes' in result) {
-        batch.push({ address, bytes: result.bytes, numbers: citing });
-        batchBytes += result.bytes.byteLength;
-      } else
-        verified.push(
-          ...citing.map((number) => rejectNumber(number, 'unreadable', result.reason, locate(number, result.pinned))),
-        );
-    }
-    if (batchBytes < BATCH_BYTES && batch.length < BATCH_SOURCES && k + READ_CONCURRENCY < sources.length) continue;
-    if (batch.length > 0) verified.push(...(await verify(batch)));
-    batch = [];
-    batchBytes = 0;
-  }
-  return verified;
-}
-
-/** Returns the address with the pointer of a number. */
-function locate({ citation }: TextNumber, pinned: string | undefined): string {
-  const { address, pointer } = citation!; // only numbers with a citation have a result
-  return `${pinned ?? address}${pointer === null ? '' : `#${encodeURI(pointer)}`}`;
-}
-
-type ReadResult = { readonly bytes: Uint8Array } | { readonly reason: string; readonly pinned?: string };
 
 /** Reads the result of a pinned address. */
 async function readResult(address: string, ask: Ask): Promise<ReadResult> {
@@ -403,12 +281,12 @@ async function readResult(address: string, ask: Ask): Promise<ReadResult> {
   if (answer.status !== 200 || getType(answer) !== JSON_TYPE) return { reason: await explainStatus(answer) };
   const pinned = readSourceHeader(answer);
   // The body was sent as the address states it; other versions of the library compress it to other characters.
-  if (pinned === undefined || normalise(pinned, BODY_MEMBER) !== normalise(address, BODY_MEMBER)) {
+  if (pinned === undefined || normaliseSource(pinned, BODY_MEMBER) !== normaliseSource(address, BODY_MEMBER)) {
     cancelBody(answer);
     if (pinned === undefined) return { reason: 'The address is no result.' };
     const isChanged =
       parseSource(address)!.query.has(HASH_MEMBER) &&
-      normalise(pinned, HASH_MEMBER, BODY_MEMBER) === normalise(address, HASH_MEMBER, BODY_MEMBER);
+      normaliseSource(pinned, HASH_MEMBER, BODY_MEMBER) === normaliseSource(address, HASH_MEMBER, BODY_MEMBER);
     return { reason: isChanged ? 'The result has changed since.' : 'The address is not pinned.', pinned };
   }
   const bytes = await readWithin(answer, LIMITS.MAX_RESOURCE_BYTES);

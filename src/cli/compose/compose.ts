@@ -126,6 +126,7 @@ import { createOptimisationJob, createOptimise } from '#services/optimise/optimi
 import { createStudies, createStudyJob } from '#services/optimise/studies.js';
 import { createBundles } from '#services/publication/bundles.js';
 import { createPublications, createSigningKeys } from '#services/publication/publications.js';
+import { createReceipts } from '#services/reports/receipts.js';
 import { createRenderJob, createReports } from '#services/reports/reports.js';
 import { createRiskModelImports, createRiskModelJob, createRiskValidationJob } from '#services/risk/estimation.js';
 import { createRiskModels, type RiskModels } from '#services/risk/models.js';
@@ -540,7 +541,7 @@ function composeOperations(core: Core, { stopping, startedAt, results, onCancell
         pages: documentation.guide,
         answerFor,
       }),
-      ...createReceiptHandlers({ answerFor, jobs, documents: core.documents }),
+      ...createReceiptHandlers({ answerFor, receipts: createReceipts({ jobs, documents: core.documents }) }),
     },
   };
 }

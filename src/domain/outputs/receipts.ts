@@ -81,6 +81,30 @@ export function summariseText(numbers: readonly VerifiedNumber[]): VerifiedText 
 /** Scheme of the addresses of results. */
 export const SOURCE_SCHEME = 'divisor:';
 
+/** Formats the address of a result. Characters that a person reads stay as they are. */
+export function formatSource(path: string, query: URLSearchParams): string {
+  const search =
+    query.size === 0 ? '' : `?${String(query).replaceAll('%2C', ',').replaceAll('%3A', ':').replaceAll('%40', '@')}`;
+  return `${SOURCE_SCHEME}${path}${search}`;
+}
+
+/** Returns path and query of an address; undefined if it is no address of this service. */
+export function parseSource(address: string): { readonly path: string; readonly query: URLSearchParams } | undefined {
+  const rest = /^divisor:(?:\/\/service)?(\/[^/].*)$/.exec(address)?.[1];
+  const url = rest === undefined ? null : URL.parse(rest, 'http://localhost');
+  return url === null ? undefined : { path: url.pathname, query: url.searchParams };
+}
+
+/** Returns an address in one form, whatever the order and the encoding of its members. */
+export function normaliseSource(address: string, ...omittedMembers: readonly string[]): string {
+  const parsed = parseSource(address);
+  if (parsed === undefined) return address;
+  const { path, query } = parsed;
+  for (const name of omittedMembers) query.delete(name);
+  query.sort();
+  return formatSource(decodeAddressPart(path) ?? path, query);
+}
+
 /**
  * Lists the numbers of a Markdown text with the addresses that their footnotes cite. Dates, years and numbers inside
  * ids, code, headings, addresses and list numbers are none.
@@ -865,7 +889,7 @@ const FIXED_WORDS = createWords(
 
 /** Returns the documents and the window of a result from its address and its members. */
 function describeAddress(address: string, root: unknown): SourceSubject {
-  const { pathname, searchParams } = new URL(address.slice(SOURCE_SCHEME.length), 'http://localhost');
+  const { path: pathname, query: searchParams } = parseSource(address)!; // only a result that was read has numbers
   const inPath = ID_PATHS.exec(pathname)?.[1];
   const job = /^\/jobs\/[^/:]+:([^/]+)/.exec(decodeURIComponent(pathname))?.[1];
   const listed = searchParams.getAll('ids').flatMap((text) => text.split(',').map((id) => id.split('@')[0]!));

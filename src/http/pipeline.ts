@@ -1,7 +1,6 @@
 import { callOnce } from '#base/once.js';
 import {
   type CheckedBody,
-  defineQuery,
   getFormats,
   isReading,
   listMediaTypes,
@@ -10,6 +9,8 @@ import {
   type Scope,
   startsJobs,
 } from '#contract/route.js';
+import { createQueryReader } from '#contract/query.js';
+import { knowsPrefixes } from '#contract/reach.js';
 import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
@@ -25,7 +26,7 @@ import type { Handler, Principal, Reply, RequestContext, RouteRequest, Upload } 
 import type { KeyTurns } from './middleware/rates.js';
 import { formatJobParent } from './middleware/tracing.js';
 import { createSourceWriter, type FindVersion, writeLists } from './sources.js';
-import { type BodyReader, createQueryReader, openUpload, type QueryReader, readBody, selectMedia } from './request.js';
+import { type BodyReader, openUpload, readBody, selectMedia } from './request.js';
 
 /** Checks the callback URL of a job. @throws Refusal VALIDATION_FAILED, OVERLOADED */
 export type AssertCallback = (url: string) => void;
@@ -42,66 +43,6 @@ export const refuseCallbacks: AssertCallback = (url) => {
     },
   ]);
 };
-
-/** Parameters whose documents the guarded store checks. Their ids are random or come from a job. */
-const RESOLVED_PARAMETERS: ReadonlySet<string> = new Set([
-  'run_id',
-  'render_id',
-  'job_id',
-  'sweep_id',
-  'batch_id',
-  'rerun_id',
-  'study_id',
-  'kind',
-  'document_id',
-  'approval_id',
-]);
-
-/** Parameters that do not name a document. Data and documentation are available to every client. */
-const SHARED_OPERATIONS: ReadonlySet<string> = new Set([
-  'identifier',
-  'date',
-  'table',
-  'version',
-  'page',
-  'picture',
-  'file_name',
-  'methodology_id',
-]);
-
-/**
- * Operations that clients with prefixes may call although no parameter names a document. They return shared data and
- * catalogues, or documents that the guarded store limits to those of the client. All other operations, including new
- * ones, are refused to such clients.
- */
-const UNRESTRICTED_OPERATIONS: ReadonlySet<string> = new Set(
-  `callMcp getHealth getLiveness getReadiness getChangelog getPrincipal getOpenApi getDocumentation getGuide
-  listCalendars listRuleTypes listOverlayTypes listMethodologyTemplates listConstraintTypes listObjectiveTypes
-  getAssetReferences getCoverage getCoverageHistory getDataSource listFields listSeries searchIdentifiers getImportTemplate
-  priceFutures priceTrs
-  listJobs listJobKinds followJobs retryJobs listEvents getAudit
-  listIndices createIndex validateIndex previewDocument sketchLevel whatIf evaluateDatapoint
-  startBacktests listBacktests compareRuns listSummaries runSql
-  listConstraintSets createConstraintSet validateConstraintSet startOptimisation previewOptimisation
-  listRiskModels startSweep startRerun startBatch startStudy renderReport listRenders listTemplates
-  listStrategies createStrategy validateStrategy
-  listPlugins previewPlugin
-  listStores createStore inspectData importStore generateSynthetic listWatchlists listSchedules listApprovals listClients
-  listProcedures listBatches getGovernance verifyText`.split(/\s+/),
-);
-
-/** Returns true if clients with prefixes may call an operation. */
-export function knowsPrefixes(id: string, { path }: Route): boolean {
-  const names = listPathParameters(path);
-  if (
-    names.some((name) => !(name in NAMED_DOCUMENTS) && !RESOLVED_PARAMETERS.has(name) && !SHARED_OPERATIONS.has(name))
-  )
-    return false;
-  return (
-    UNRESTRICTED_OPERATIONS.has(id) ||
-    names.some((name) => name in NAMED_DOCUMENTS || RESOLVED_PARAMETERS.has(name) || SHARED_OPERATIONS.has(name))
-  );
-}
 
 /**
  * Refuses a request for documents that a client with prefixes may not use. The client must be allowed to read the
@@ -174,7 +115,7 @@ export function createOperation(
   const { checkLargeBody, awaitTurn, findVersion, paths, noteRead } = options;
   const { body } = route;
   if (route.method === 'GET' && body !== undefined) throw new Error(`${id}: a GET has no body`);
-  const readQuery: QueryReader = route.openQuery === true ? () => ({}) : createQueryReader(() => defineQuery(route));
+  const readQuery = createQueryReader(route);
   const acceptsCallback = startsJobs(route);
   const offeredTypes = listMediaTypes(route);
   const listFormats = callOnce(() => getFormats(route));

@@ -1,9 +1,11 @@
 import type { AssetView } from '#contract/analytics/analytics.js';
+import type { BatchReferenceResponse } from '#contract/data.js';
 import { computeRelativeMetrics, type DatedSeries } from '#domain/analytics/relative-returns.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { computeGrowthStep } from '#domain/market/action-effects.js';
+import { formatCsvTable } from './formats/text.js';
 import { listRunEffects, roundOnDay } from './run-columns.js';
 
 /**
@@ -109,4 +111,20 @@ function computePositionGrowth(
     (getWeight(block, row) * columns.f64(columns.has('drift') ? 'drift' : 'gross', at, at + 1)[0]!) /
     getWeight('weights', at - 1)
   );
+}
+
+/** Formats the reference data of securities as CSV, one row per security. A value is empty if the store has no value. */
+export function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
+  const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
+  const rows = entries.map(({ identifier, found, fields }) => [
+    identifier,
+    found,
+    ...names.map((name) => toCell(fields[name])),
+  ]);
+  return formatCsvTable(['identifier', 'found', ...names], rows);
+}
+
+function toCell(value: unknown): string | number | boolean | null {
+  if (value === undefined || value === null) return null;
+  return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // other values do not occur in JSON
 }

@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createApp } from '#http/app.js';
-import { CONSOLE_POLICY, type ConsoleFile, consoleRoutes, createConsoleHandlers } from '#http/routes/console.js';
+import { consoleRoutes } from '#contract/pages.js';
+import { CONSOLE_POLICY, type ConsoleFile, createConsoleHandlers } from '#http/routes/pages.js';
 
 const createConsoleFile = (text: string, type: string): ConsoleFile => {
   const bytes = new TextEncoder().encode(text);

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { findBundlePath } from '#bundle';
 import { runViewRoutes } from '#contract/analytics/run-views.js';
 import { API } from '#contract/api.js';
+import { consoleRoutes, textRoutes, verifyRoutes } from '#contract/pages.js';
 import { type Health, healthRoutes, metricsRoutes } from '#contract/service.js';
 import type { ToolDescription } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
@@ -24,7 +25,12 @@ import {
   signInRoutes,
 } from '#http/oidc/sign-in.js';
 import { createTokens } from '#http/oidc/tokens.js';
-import { consoleRoutes, createConsoleHandlers, createVerifyHandlers, verifyRoutes } from '#http/routes/console.js';
+import {
+  createConsoleHandlers,
+  createDocumentationHandlers,
+  createTextHandlers,
+  createVerifyHandlers,
+} from '#http/routes/pages.js';
 import {
   createApprovalHandlers,
   createAuditHandlers,
@@ -57,12 +63,9 @@ import { createClientHandlers, createScheduleHandlers } from '#http/routes/sched
 import {
   createAccessHandlers,
   createChangelogHandlers,
-  createDocumentationHandlers,
   createHealthHandlers,
   createMetricsHandlers,
-  createTextHandlers,
   principalHandlers,
-  textRoutes,
 } from '#http/routes/service.js';
 import { createDataHandlers, createDatasetHandlers, createOverrideHandlers } from '#http/routes/stores.js';
 import { createVersionHandlers, type VersionedServices } from '#http/routes/versions.js';

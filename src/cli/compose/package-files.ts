@@ -6,8 +6,13 @@ import { API } from '#contract/api.js';
 import { createOpenApiDocument, type ExampleResponses } from '#contract/openapi.js';
 import { MethodologyTemplate } from '#domain/definition/methodology-templates.js';
 import { CODINGS } from '#http/answers.js';
-import type { ConsoleFile, ConsoleFiles, VerifyFiles } from '#http/routes/console.js';
-import type { BuiltDocument, DocumentationSources } from '#http/routes/service.js';
+import type {
+  BuiltDocument,
+  ConsoleFile,
+  ConsoleFiles,
+  DocumentationSources,
+  VerifyFiles,
+} from '#http/routes/pages.js';
 import type { GuidePage } from '#views/documentation/page.js';
 import { PACKAGE_ROOT, readEngineVersion } from '../version.js';
 

@@ -4,6 +4,7 @@ import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { findCurrentSpan, formatTraceParent } from '#base/tracing/tracing.js';
 import { getToolset, isTool, type mcpRoutes, TOOLSETS } from '#contract/mcp.js';
+import { knowsPrefixes } from '#contract/reach.js';
 import { defineQuery, isReading, JSON_TYPE, type Route, startsJobs } from '#contract/route.js';
 import { type ListedTool, type ToolDescription, WAIT_TOOL } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
@@ -11,7 +12,6 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.js';
 import type { App } from '../app.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
-import { knowsPrefixes } from '../pipeline.js';
 import { createSourceRequest } from '../sources.js';
 import {
   ADDRESS_LENGTH_MAX,

@@ -12,57 +12,11 @@ import type { Indices } from '#services/indices/indices.js';
 import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Approvals } from '#services/shared/approvals.js';
+import { streamLogLines, streamLogObject } from '#views/log.js';
 import { formatStatement } from '#views/statement-text.js';
 import { createByteStream, toDocumentReply } from '../answers.js';
 import type { OwnHandlers, Removals } from '../calls.js';
 import type { Principal } from '../handler.js';
-
-/** Log entries in batches. */
-type Batches = AsyncGenerator<readonly object[]>;
-
-/** Streams a log as JSON lines. */
-export function streamLogLines(batches: Batches): ReadableStream<Uint8Array> {
-  return createTextStream(formatLines(batches));
-}
-
-/** Streams a log as one object. @param head members before the entries, as JSON with a trailing comma */
-function streamLogObject(batches: Batches, head = ''): ReadableStream<Uint8Array> {
-  return createTextStream(formatEntryLines(batches, head));
-}
-
-async function* formatLines(batches: Batches): AsyncGenerator<string> {
-  for await (const batch of batches) yield batch.map((entry) => `${JSON.stringify(entry)}\n`).join('');
-}
-
-async function* formatEntryLines(batches: Batches, head: string): AsyncGenerator<string> {
-  yield `{${head}"entries":[`;
-  let isFirst = true;
-  for await (const batch of batches) {
-    for (const entry of batch) {
-      yield `${isFirst ? '' : ','}${JSON.stringify(entry)}`;
-      isFirst = false;
-    }
-  }
-  yield ']}';
-}
-
-/** Converts text to a byte stream. If it fails, the connection is cut, so that no reader takes a part for the whole. */
-function createTextStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    type: 'bytes',
-    async pull(controller) {
-      let piece = await pieces.next();
-      while (piece.value === '') piece = await pieces.next(); // A byte stream refuses empty chunks.
-      if (piece.done !== true) return controller.enqueue(encoder.encode(piece.value));
-      controller.close();
-      controller.byobRequest?.respond(0); // Releases the buffer of a pending read.
-    },
-    async cancel() {
-      await pieces.return(undefined);
-    },
-  });
-}
 
 export function createApprovalHandlers(approvals: Approvals): OwnHandlers<typeof approvalRoutes> {
   const rules = Object.entries(approvals.rules).map(([action, rule]) => ({

@@ -1,4 +1,4 @@
-import type { eventRoutes, EventsView } from '#contract/calendars.js';
+import type { eventRoutes } from '#contract/calendars.js';
 import type { IndexDeletion } from '#contract/indices/definitions.js';
 import type { indexRoutes } from '#contract/indices/routes.js';
 import { JSON_TYPE } from '#contract/route.js';
@@ -11,7 +11,7 @@ import type { Indices } from '#services/indices/indices.js';
 import type { IndexQuestions } from '#services/indices/questions.js';
 import type { Strategies } from '#services/indices/strategies.js';
 import type { PurgedDocument } from '#services/shared/versions.js';
-import { formatCalendar } from '#views/events.js';
+import { formatEventCalendar } from '#views/icalendar.js';
 import type { OwnHandlers, Removals } from '../calls.js';
 import { getContentType, parseExportFormat } from '../handler.js';
 
@@ -20,7 +20,7 @@ export function createEventHandlers(events: Events, today: () => Day): OwnHandle
     async listEvents({ query, media }) {
       const result = await events.list(query);
       if (media === JSON_TYPE) return { json: result };
-      const bytes = new TextEncoder().encode(formatIcalendar(result, today()));
+      const bytes = new TextEncoder().encode(formatEventCalendar(result, today()));
       return {
         bytes,
         type: `${media}; charset=utf-8`,
@@ -28,32 +28,6 @@ export function createEventHandlers(events: Events, today: () => Day): OwnHandle
       };
     },
   };
-}
-
-function formatIcalendar(view: EventsView, today: Day): string {
-  const { events, from, to, covered_from: coveredFrom, covered_to: coveredTo } = view;
-  const coverage =
-    coveredFrom === null
-      ? ''
-      : ` All calendars of the indices cover ${coveredFrom} to ${coveredTo}: outside, events are missing.`;
-  const description = `Events from ${from} to ${to}.${coverage}`;
-  return formatCalendar(
-    { name: 'Divisor: index events', description, stamp: today },
-    events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
-      uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
-      day: parseValidDay(date),
-      summary: formatSummary(summary, indexId),
-      category: kind,
-    })),
-  );
-}
-
-/**
- * Adds the id of the index to the summary. Several indices can have the same name, and a calendar entry shows nothing
- * else about the index.
- */
-function formatSummary(summary: string, indexId: string | null): string {
-  return indexId === null || summary.startsWith(`${indexId}: `) ? summary : `${summary} (${indexId})`;
 }
 
 export function createIndexHandlers(

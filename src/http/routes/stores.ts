@@ -1,4 +1,4 @@
-import type { BatchReferenceResponse, dataRoutes } from '#contract/data.js';
+import type { dataRoutes } from '#contract/data.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
 import type { overrideRoutes, storeRoutes } from '#contract/stores.js';
 import { parseJson } from '#domain/base/json.js';
@@ -10,7 +10,8 @@ import type { Data } from '#services/stores/data.js';
 import type { ImportedBody } from '#services/stores/imports.js';
 import type { PriceOverriding } from '#services/stores/price-overrides.js';
 import type { Datasets } from '#services/stores/stores.js';
-import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE, formatCsvTable } from '#views/formats/text.js';
+import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
+import { formatReferenceCsv } from '#views/asset.js';
 import { toDocumentReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
 import type { Reply, RouteRequest } from '../handler.js';
@@ -46,22 +47,6 @@ export function createDataHandlers(data: Data): OwnHandlers<typeof dataRoutes> {
 }
 
 const FORMATS: Readonly<Record<string, 'csv' | 'arrow'>> = { [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' };
-
-/** Formats one CSV row per security. The value is empty if the store has no value. */
-function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
-  const names = [...new Set(entries.flatMap(({ fields }) => Object.keys(fields)))];
-  const rows = entries.map(({ identifier, found, fields }) => [
-    identifier,
-    found,
-    ...names.map((name) => toCell(fields[name])),
-  ]);
-  return formatCsvTable(['identifier', 'found', ...names], rows);
-}
-
-function toCell(value: unknown): string | number | boolean | null {
-  if (value === undefined || value === null) return null;
-  return typeof value === 'object' ? JSON.stringify(value) : (value as string | number | boolean); // other values do not occur in JSON
-}
 
 export const createOverrideHandlers = (priceOverrides: PriceOverriding): OwnHandlers<typeof overrideRoutes> => ({
   overridePrice: async ({ params, body, authorship, origin }) => ({

@@ -69,7 +69,7 @@ export const ALCOVES = {
   'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
   'src/base/tracing': { room: 'src/base', packages: ['node:*'] },
   'src/http/mcp': { room: 'src/http', packages: ['@modelcontextprotocol/sdk/**', 'zod', 'node:*', '#bundle'] },
-  'src/http/oidc': { room: 'src/http', packages: ['jose', 'openid-client', 'zod', 'node:*'] },
+  'src/http/oidc': { room: 'src/http', packages: ['hono/**', 'jose', 'openid-client', 'zod', 'node:*'] },
   'src/services/delivery': { room: 'src/services', packages: ['ssh2', 'nodemailer', 'node:*', '#bundle'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },

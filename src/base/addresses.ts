@@ -178,19 +178,44 @@ function parseAddress(text: string): ParsedAddress | undefined {
     if (bytes.some((byte) => byte > 255)) return undefined;
     return { bits: 32, value: joinParts(bytes, 8n) };
   }
-  const origin = `http://[${text.replace(/%.*$/s, '')}]`;
-  if (!text.includes(':') || !URL.canParse(origin)) return undefined;
-  const [head = [], tail = []] = new URL(origin).hostname
-    .slice(1, -1)
-    .split('::')
-    .map((half) => half.split(':').filter((part) => part !== ''));
-  const zeros = Array<string>(8 - head.length - tail.length).fill('0');
+  const groups = listGroups(text);
+  if (groups === undefined) return undefined;
   const value = joinParts(
-    [...head, ...zeros, ...tail].map((part) => Number.parseInt(part, 16)),
+    groups.map((part) => Number.parseInt(part, 16)),
     16n,
   );
   return value >> 32n === MAPPED_PREFIX ? { bits: 32, value: value & 0xffffffffn } : { bits: 128, value };
 }
+
+/** Returns the canonical form of an IPv6 address, which may have a zone, without its brackets; undefined if it is none. */
+const formatCanonical = (text: string): string | undefined =>
+  text.includes(':') ? URL.parse(`http://[${text.replace(/%.*$/s, '')}]`)?.hostname.slice(1, -1) : undefined;
+
+/** Returns the eight groups of an IPv6 address. */
+function listGroups(text: string): string[] | undefined {
+  const halves = formatCanonical(text)
+    ?.split('::')
+    .map((half) => half.split(':').filter((part) => part !== ''));
+  if (halves === undefined) return undefined;
+  const [head = [], tail = []] = halves;
+  return [...head, ...Array<string>(8 - head.length - tail.length).fill('0'), ...tail];
+}
+
+/** Number of groups in the prefix of an IPv6 network. One client usually has a whole network. */
+const NETWORK_GROUPS = 4;
+
+/** Returns the IPv4 address, or the 64-bit network of an IPv6 address, by which clients are counted. */
+export function getNetwork(address: string): string {
+  const groups = listGroups(address);
+  if (groups === undefined) return address;
+  const canonical = formatCanonical(address)!; // it has groups
+  return canonical.startsWith('::ffff:') ? canonical : `${groups.slice(0, NETWORK_GROUPS).join(':')}::/64`;
+}
+
+const LOOPBACK = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i;
+
+/** Returns true if a host name or an address always means this machine. */
+export const isLoopbackName = (name: string): boolean => LOOPBACK.test(name);
 
 const joinParts = (parts: readonly number[], bits: bigint): bigint =>
   parts.reduce((value, part) => (value << bits) | BigInt(part), 0n);

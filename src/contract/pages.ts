@@ -53,3 +53,41 @@ export const textRoutes = defineRoutes({
   getGuideIndexText: { ...textPage, path: '/llms.txt', summary: 'Returns the list of the pages of the guide as text.' },
   getGuideText: { ...textPage, path: '/llms-full.txt', summary: 'Returns all pages of the guide as text.' },
 });
+
+/** Body of a sign-out, which is ignored. */
+const SIGN_OUT_BYTES = 1024;
+
+const signInPage = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
+
+/** Routes for signing in with a browser. They are not part of the contract; programs send tokens. */
+export const signInRoutes = defineRoutes({
+  beginSignIn: {
+    ...signInPage,
+    method: 'GET',
+    path: '/auth/login',
+    summary: 'Redirects the browser to the provider.',
+    success: { status: 200, description: 'A redirection.' },
+  },
+  finishSignIn: {
+    ...signInPage,
+    method: 'GET',
+    path: '/auth/callback',
+    summary: 'Receives the browser from the provider.',
+    success: { status: 200, description: 'A redirection.' },
+  },
+  getSession: {
+    ...signInPage,
+    method: 'GET',
+    path: '/auth/session',
+    summary: 'Returns the signed-in client, and the token that writes must contain.',
+    success: { status: 200, description: 'The session.' },
+  },
+  endSession: {
+    ...signInPage,
+    method: 'DELETE',
+    path: '/auth/session',
+    summary: 'Signs out.',
+    body: { schema: z.unknown(), optional: true, bytesMax: SIGN_OUT_BYTES },
+    success: { status: 204, description: 'No client is signed in.' },
+  },
+});

@@ -3,6 +3,7 @@ import type { HTTPException } from 'hono/http-exception';
 import { timeout } from 'hono/timeout';
 import { setTimeout as delayByClock } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { getNetwork } from '#base/addresses.js';
 import type { Route } from '#contract/route.js';
 import { compareText } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
@@ -11,7 +12,6 @@ import type { AuditNotes } from '#services/governance/audit.js';
 import type { IsAddressOf } from '#services/keys/keys.js';
 import type { CompletedRequest } from '#services/shared/metrics.js';
 import { readParts, respondWithError, type ResponseParts } from './answers.js';
-import { getNetwork } from './client-addresses.js';
 import type { AdmittedClient, Bindings, Env, Handler, Handlers } from './handler.js';
 import {
   type Authenticate,

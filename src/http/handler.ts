@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { z } from 'zod';
+import type { TraceContext } from '#base/tracing/tracing.js';
 import type { Body, Route, Scope } from '#contract/route.js';
 import type { Refusal } from '#domain/base/refusals.js';
 import type { Authorship } from '#domain/definition/versions.js';
@@ -53,18 +54,6 @@ export interface Bindings {
   readonly refusal?: Refusal;
   /** Set with the response: true if its body is a stream. */
   isStreamed?: boolean;
-}
-
-/** Trace context of a request. */
-export interface TraceContext {
-  /** 32 hexadecimal digits. */
-  readonly traceId: string;
-  /** Span of the client as 16 hexadecimal digits; null if the trace starts in this service. */
-  readonly parentId: string | null;
-  /** Span of this service. */
-  readonly spanId: string;
-  /** Trace flags: two hexadecimal digits from the client. */
-  readonly flags: string;
 }
 
 /** Hono context of a request. */

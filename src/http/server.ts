@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
+import { getNetwork } from '#base/addresses.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatRawResponse, sendStream } from './answers.js';
 import type { App } from './app.js';
-import { limitConnections } from './client-addresses.js';
 import type { Bindings } from './handler.js';
 import { UPLOAD_MS } from './request.js';
 import type { IsAddressOf } from '#services/keys/keys.js';
@@ -213,4 +213,29 @@ function refuseRequest(app: App, failure: NodeJS.ErrnoException, socket: Socket 
     .then(formatRawResponse)
     .then((text) => socket.end(text))
     .catch(() => socket.destroy());
+}
+
+/** Closes connections if an address or a network has too many. Connections of trusted proxies are not limited. */
+function limitConnections(
+  server: Pick<NetServer, 'on'>,
+  isTrustedProxy: IsAddressOf,
+  maxConnections: number = LIMITS.MAX_ADDRESS_CONNECTIONS,
+): void {
+  const openCounts = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    const peer = socket.remoteAddress;
+    if (peer === undefined || isTrustedProxy(peer)) return;
+    const address = getNetwork(peer);
+    const count = (openCounts.get(address) ?? 0) + 1;
+    if (count > maxConnections) {
+      socket.destroy();
+      return;
+    }
+    openCounts.set(address, count);
+    socket.once('close', () => {
+      const remainingCount = openCounts.get(address)! - 1;
+      if (remainingCount === 0) openCounts.delete(address);
+      else openCounts.set(address, remainingCount);
+    });
+  });
 }

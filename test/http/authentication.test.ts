@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
-import { createAuthenticate, isLoopbackName } from '#http/middleware/authentication.js';
+import { isLoopbackName } from '#base/addresses.js';
+import { createAuthenticate } from '#http/middleware/authentication.js';
 
 const KEY = 'dvs_abcdefghijkl_secret';
 const principal = { keyId: 'abcdefghijkl', name: 'reader', scopes: new Set(['read'] as const) };

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { formatTraceResponse, parseTraceContext } from '#http/middleware/tracing.js';
+import { formatTraceResponse, parseTraceContext } from '#base/tracing/tracing.js';
 import { createSample } from './sample-app.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';

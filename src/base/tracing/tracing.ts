@@ -202,16 +202,65 @@ export function reportTiming(
 export const formatTraceParent = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
-/** Parses a `traceparent` written by this service. Returns undefined for any other text. */
+/** Parses a `traceparent`. Returns undefined for any other text. */
 export function parseTraceParent(text: string | null | undefined): SpanContext | undefined {
-  const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text ?? '') ?? [];
-  if (traceId === undefined || spanId === undefined) return undefined;
-  return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
+  const sent = parseTraceContext(text ?? null);
+  return sent?.parentId == null ? undefined : toSpanContext({ ...sent, spanId: sent.parentId });
 }
+
+/** Trace context of a request. */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  readonly traceId: string;
+  /** Span of the client as 16 hexadecimal digits; null if the trace starts in this service. */
+  readonly parentId: string | null;
+  /** Span of this service. */
+  readonly spanId: string;
+  /** Trace flags: two hexadecimal digits from the client. */
+  readonly flags: string;
+}
+
+/** Matches version, trace, parent and flags. Later versions may add fields after another dash. */
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const ALL_ZEROS = /^0+$/;
+
+/**
+ * Returns the trace context of a request with a new span of this service. The trace comes from the header
+ * `traceparent`. An invalid header is ignored: a request must not fail because another program sent a wrong header.
+ * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
+ */
+export function parseTraceContext(
+  header: string | null,
+  newSpanId: () => string = () => createRandomHex(8),
+): TraceContext | null {
+  if (header === null) return null;
+  const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
+  const isValid =
+    version !== '' &&
+    version !== 'ff' &&
+    !(version === '00' && rest !== undefined) &&
+    !ALL_ZEROS.test(traceId) &&
+    !ALL_ZEROS.test(parentId);
+  return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
+}
+
+/** Returns the span of this service in a trace. */
+export const toSpanContext = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
+  traceId,
+  spanId,
+  isSampled: (Number.parseInt(flags, 16) & 1) === 1,
+});
+
+/**
+ * Formats the header `traceresponse`. It contains the span of the response.
+ * @source W3C Trace Context Level 2, section 3.4 (draft)
+ */
+export const formatTraceResponse = ({ traceId, spanId, flags }: TraceContext): string =>
+  `00-${traceId}-${spanId}-${flags}`;
 
 /** Returns random bytes as hexadecimal text. Never returns only zeros, because an identifier of zeros is invalid. */
 function createRandomHex(bytes: number): string {
   const randomBytes = crypto.getRandomValues(new Uint8Array(bytes));
   const text = Array.from(randomBytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return /^0+$/.test(text) ? createRandomHex(bytes) : text;
+  return ALL_ZEROS.test(text) ? createRandomHex(bytes) : text;
 }

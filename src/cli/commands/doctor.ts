@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { callOnce } from '#base/once.js';
-import { isLoopbackName } from '#http/middleware/authentication.js';
+import { isLoopbackName } from '#base/addresses.js';
 import { computeMemoryBudget } from '#jobs/node-limits.js';
 import { describeChoice, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { openDuckDb } from '#market/formats/duckdb.js';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import { maskUrlPasswords } from '#base/addresses.js';
 import { isStoreUnavailable } from '#domain/base/refusals.js';
-import { isLoopbackName } from '#http/middleware/authentication.js';
+import { isLoopbackName } from '#base/addresses.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { trimMemory } from '#kernels/memory/paged-memory.js';

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { findBundlePath } from '#bundle';
 import { runViewRoutes } from '#contract/analytics/run-views.js';
 import { API } from '#contract/api.js';
-import { consoleRoutes, textRoutes, verifyRoutes } from '#contract/pages.js';
+import { consoleRoutes, signInRoutes, textRoutes, verifyRoutes } from '#contract/pages.js';
 import { type Health, healthRoutes, metricsRoutes } from '#contract/service.js';
 import type { ToolDescription } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
@@ -17,13 +17,7 @@ import { createRemovals, deriveHandlers, type Removals } from '#http/calls.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
 import { createReceiptHandlers } from '#http/sources.js';
-import {
-  createSessions,
-  createSignIn,
-  createSignInHandlers,
-  formatSessionCookieName,
-  signInRoutes,
-} from '#http/oidc/sign-in.js';
+import { createSessions, createSignIn, createSignInHandlers, formatSessionCookieName } from '#http/oidc/sign-in.js';
 import { createTokens } from '#http/oidc/tokens.js';
 import {
   createConsoleHandlers,

@@ -7,7 +7,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { SIGNING_SECRET } from '#domain/definition/delivery.js';
 import { parseBucketAddress } from '#domain/definition/target-addresses.js';
 import { parseRetryPolicies, RETRY_DEFAULTS, type RetryPolicies } from '#domain/outputs/jobs.js';
-import { isLoopbackName } from '#http/middleware/authentication.js';
+import { isLoopbackName } from '#base/addresses.js';
 import type { QueueLimits } from '#jobs/port/queue.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { type ArtifactLocation, parseArtifactLocation } from '#store/ownership/artifact-location.js';

@@ -1,11 +1,32 @@
+import { isIP } from 'node:net';
+import { isLoopbackName } from '#base/addresses.js';
 import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { IsAddressOf, AccessKeys } from '#services/keys/keys.js';
-import { resolveClientAddress } from '../client-addresses.js';
 import { ANONYMOUS, type Principal, type RequestContext } from '../handler.js';
 import type { KeyRates } from './rates.js';
-import { isRepeated, readCookie, type Sessions, toPrincipal } from '../oidc/sign-in.js';
+import { authenticateBrowser, type BrowserSessions } from '../oidc/sign-in.js';
 import { isToken, type Tokens } from '../oidc/tokens.js';
+
+/**
+ * Returns the address of a client. This is the address of the connection. Behind trusted proxies, it is the last
+ * address in `X-Forwarded-For` that is not a trusted proxy.
+ */
+export function resolveClientAddress(
+  peer: string | undefined,
+  forwardedFor: string | null,
+  isTrustedProxy: IsAddressOf,
+): string | undefined {
+  if (peer === undefined || forwardedFor === null || !isTrustedProxy(peer)) return peer;
+  let client = peer;
+  for (const hop of forwardedFor.split(',').toReversed()) {
+    const address = hop.trim();
+    if (isIP(address) === 0) return client; // earlier entries are untrusted
+    client = address;
+    if (!isTrustedProxy(address)) return client;
+  }
+  return client;
+}
 
 /** Parts of a request that identify its sender. */
 export interface RequestSender {
@@ -58,14 +79,9 @@ export const isRefusedKey = (c: RequestContext, failure: unknown): boolean =>
 
 const ANY_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
-/** Authentication of clients without keys. */
-export interface KeylessAuthentication {
-  /** Verifies the tokens of an OpenID provider; undefined if no provider is configured. */
+/** Authentication of clients without keys: sessions, and tokens if an OpenID provider is configured. */
+export interface KeylessAuthentication extends BrowserSessions {
   readonly tokens: Tokens | undefined;
-  /** Sessions of signed-in browsers. */
-  readonly sessions: Pick<Sessions, 'find'>;
-  /** Name of the session cookie. */
-  readonly cookie: string;
 }
 
 /**
@@ -95,23 +111,6 @@ export function createAuthenticate(
   };
 }
 
-/**
- * Authenticates the client of a session. A request that writes must repeat a value that only pages of this service can
- * read.
- */
-function authenticateBrowser({ sessions, cookie }: KeylessAuthentication, method: string, headers: Headers): Principal {
-  const session = sessions.find(readCookie(headers.get('cookie'), cookie));
-  if (session === undefined) throw refuseUnauthenticated('No key, token or session came with the request.');
-  if (method !== 'GET' && method !== 'HEAD') {
-    const origin = headers.get('origin');
-    if (origin !== null && findHost(origin) !== headers.get('host')?.toLowerCase())
-      throw new Refusal('FORBIDDEN_ORIGIN', 'Writes of a session must come from pages of the service.');
-    if (!isRepeated(session, headers.get('x-csrf-token')))
-      throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
-  }
-  return toPrincipal(session);
-}
-
 function getCredential(headers: Headers): string {
   const authorization = headers.get('authorization');
   const bearer = authorization === null ? null : (/^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? '');
@@ -126,7 +125,7 @@ const refuseUnauthenticated = (message: string) => new Refusal('UNAUTHENTICATED'
 
 /** Refuses a request line that contains a full URL of another host. Such request lines are meant for a proxy. */
 function assertOwnTarget(url: string): void {
-  const host = URL.canParse(url) ? new URL(url).hostname : url;
+  const host = URL.parse(url)?.hostname ?? url;
   if (!isLoopbackName(host)) throw refuseForeign(`accepts only loopback host names, not ${quoteShort(host)}`);
 }
 
@@ -144,7 +143,7 @@ function assertOwnClient(method: string, headers: Headers, scheme: string): void
   const site = headers.get('sec-fetch-site');
   if (site === 'cross-site') throw refuseForeign('does not accept requests from another web site');
   const origin = headers.get('origin');
-  if (origin !== null && !isLoopbackOrigin(origin))
+  if (origin !== null && !isLoopbackName(URL.parse(origin)?.hostname ?? ''))
     throw refuseForeign(`does not accept the web origin ${quoteShort(origin)}`);
   if (method === 'GET' || method === 'HEAD') return;
   if (origin === null && site !== null) throw refuseForeign('accepts writes of browsers only with an Origin header');
@@ -160,21 +159,4 @@ const isForwarding = (name: string): boolean =>
   name === 'forwarded' || name === 'via' || name === 'x-real-ip' || name.startsWith('x-forwarded-');
 
 /** Returns the origin of a URL in its canonical form: scheme, host and port, without the port of the scheme. */
-const findOrigin = (url: string): string | undefined => (URL.canParse(url) ? new URL(url).origin : undefined);
-
-const findHost = (origin: string): string | undefined => (URL.canParse(origin) ? new URL(origin).host : undefined);
-
-function isLoopbackOrigin(origin: string): boolean {
-  try {
-    return isLoopbackName(new URL(origin).hostname);
-  } catch {
-    return false;
-  }
-}
-
-const LOOPBACK = /^(?:localhost\.?|127(?:\.\d{1,3}){3}|\[::1\]|::1)$/i;
-
-/** Returns true if a host name or an address always means this machine. */
-export function isLoopbackName(name: string): boolean {
-  return LOOPBACK.test(name);
-}
+const findOrigin = (url: string): string | undefined => URL.parse(url)?.origin;

@@ -1,14 +1,16 @@
 import type { MiddlewareHandler } from 'hono';
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import {
   createTrace,
   endSpan,
   isTracing,
+  parseTraceContext,
   readEpochMs,
   runWithinSpan,
-  type SpanContext,
+  toSpanContext,
+  type TraceContext,
 } from '#base/tracing/tracing.js';
-import type { Env, RequestContext, TraceContext } from '../handler.js';
+import type { Env, RequestContext } from '../handler.js';
 
 const VISIBLE_ASCII = /^[\x21-\x7e]{1,128}$/;
 
@@ -23,42 +25,6 @@ export const identifyRequests: MiddlewareHandler<Env> = (c, next) => {
   return next();
 };
 
-/** Matches version, trace, parent and flags. Later versions may add fields after another dash. */
-const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-const ALL_ZEROS = /^0+$/;
-
-/**
- * Returns the trace context of a request with a new span of this service. The trace comes from the header
- * `traceparent`. An invalid header is ignored: a request must not fail because another program sent a wrong header.
- * @source W3C Trace Context, Recommendation of 23 November 2021, section 3.2
- */
-export function parseTraceContext(header: string | null, newSpanId: () => string = createSpanId): TraceContext | null {
-  if (header === null) return null;
-  const [, version = '', traceId = '', parentId = '', flags = '', rest] = TRACEPARENT.exec(header.trim()) ?? [];
-  const isValid =
-    version !== '' &&
-    version !== 'ff' &&
-    !(version === '00' && rest !== undefined) &&
-    !ALL_ZEROS.test(traceId) &&
-    !ALL_ZEROS.test(parentId);
-  return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
-}
-
-/**
- * Formats the header `traceresponse`. It contains the span of the response.
- * @source W3C Trace Context Level 2, section 3.4 (draft)
- */
-export function formatTraceResponse({ traceId, spanId, flags }: TraceContext): string {
-  return `00-${traceId}-${spanId}-${flags}`;
-}
-
-function createSpanId(): string {
-  for (;;) {
-    const id = randomBytes(8).toString('hex');
-    if (!ALL_ZEROS.test(id)) return id;
-  }
-}
-
 /** Starts a new trace if the request does not belong to one. */
 function startTrace(): TraceContext | null {
   const newTrace = createTrace();
@@ -72,12 +38,6 @@ function startTrace(): TraceContext | null {
 export const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
   `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
 
-const createContext = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
-  traceId,
-  spanId,
-  isSampled: (Number.parseInt(flags, 16) & 1) === 1,
-});
-
 /** Runs each request in its span, and reports its end. The response names the span. */
 export const traceRequests: MiddlewareHandler<Env> = (c, next) => {
   c.set('startedMs', performance.now());
@@ -87,7 +47,7 @@ export const traceRequests: MiddlewareHandler<Env> = (c, next) => {
 };
 
 async function runTraced(c: RequestContext, trace: TraceContext, next: () => Promise<void>): Promise<void> {
-  await runWithinSpan(createContext(trace), next);
+  await runWithinSpan(toSpanContext(trace), next);
   endRequest(c, trace);
 }
 
@@ -98,7 +58,7 @@ function endRequest(c: RequestContext, trace: TraceContext): void {
   const { status } = c.res;
   const endMs = readEpochMs();
   endSpan({
-    context: createContext(trace),
+    context: toSpanContext(trace),
     parentId: trace.parentId,
     name: `${c.req.method} ${operation?.route.path ?? 'unknown'}`,
     kind: 'server',

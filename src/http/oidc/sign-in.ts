@@ -1,7 +1,8 @@
 import { createCipheriv, createDecipheriv, randomBytes, timingSafeEqual } from 'node:crypto';
+import { parse, serialize } from 'hono/utils/cookie';
 import type { Configuration } from 'openid-client';
-import { z } from 'zod';
-import { defineRoutes, type Route, type Scope } from '#contract/route.js';
+import type { signInRoutes } from '#contract/pages.js';
+import type { Route, Scope } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { EndedSessions } from '#services/keys/keys.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
@@ -126,27 +127,37 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
   return sessions;
 }
 
-export const toPrincipal = ({ subject, name, scopes, prefixes }: Session): Principal => ({
-  keyId: subject,
-  name,
-  isSubject: true,
-  scopes: new Set(scopes),
-  ...(prefixes && { prefixes }),
-});
-
-/** Returns true if a header repeats the secret of a session. */
-export function isRepeated({ csrf }: Session, header: string | null): boolean {
-  const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(csrf)];
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+/** Sessions of signed-in browsers, and the name of their cookie. */
+export interface BrowserSessions {
+  readonly sessions: Pick<Sessions, 'find'>;
+  readonly cookie: string;
 }
 
-/** Returns the value of a cookie. */
-export function readCookie(header: string | null, name: string): string | undefined {
-  for (const part of header?.split(';') ?? []) {
-    const separator = part.indexOf('=');
-    if (part.slice(0, separator).trim() === name) return part.slice(separator + 1).trim();
+const findSession = ({ sessions, cookie }: BrowserSessions, header: string | null): Session | undefined =>
+  sessions.find(parse(header ?? '', cookie)[cookie]);
+
+/**
+ * Authenticates the client of a session. A request that writes must repeat a value that only pages of this service can
+ * read. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN
+ */
+export function authenticateBrowser(signedIn: BrowserSessions, method: string, headers: Headers): Principal {
+  const session = findSession(signedIn, headers.get('cookie'));
+  if (session === undefined) throw new Refusal('UNAUTHENTICATED', 'No key, token or session came with the request.');
+  if (method !== 'GET' && method !== 'HEAD') {
+    const origin = headers.get('origin');
+    if (origin !== null && URL.parse(origin)?.host !== headers.get('host')?.toLowerCase())
+      throw new Refusal('FORBIDDEN_ORIGIN', 'Writes of a session must come from pages of the service.');
+    assertRepeated(session, headers.get('x-csrf-token'));
   }
-  return undefined;
+  const { subject, name, scopes, prefixes } = session;
+  return { keyId: subject, name, isSubject: true, scopes: new Set(scopes), ...(prefixes && { prefixes }) };
+}
+
+/** Checks that a header repeats the secret of a session. @throws Refusal FORBIDDEN_ORIGIN */
+function assertRepeated({ csrf }: Session, header: string | null): void {
+  const [given, wanted] = [Buffer.from(header ?? ''), Buffer.from(csrf)];
+  if (given.length !== wanted.length || !timingSafeEqual(given, wanted))
+    throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
 }
 
 export interface SignInTerms {
@@ -223,44 +234,6 @@ function refuseUnanswered(cause: unknown): never {
   throw new Refusal('STORE_UNAVAILABLE', 'The OpenID provider does not respond.', null, { cause });
 }
 
-/** Body of a sign-out, which is ignored. */
-const SIGN_OUT_BYTES = 1024;
-
-const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
-
-/** Routes for signing in with a browser. They are not part of the contract; programs send tokens. */
-export const signInRoutes = defineRoutes({
-  beginSignIn: {
-    ...page,
-    method: 'GET',
-    path: '/auth/login',
-    summary: 'Redirects the browser to the provider.',
-    success: { status: 200, description: 'A redirection.' },
-  },
-  finishSignIn: {
-    ...page,
-    method: 'GET',
-    path: '/auth/callback',
-    summary: 'Receives the browser from the provider.',
-    success: { status: 200, description: 'A redirection.' },
-  },
-  getSession: {
-    ...page,
-    method: 'GET',
-    path: '/auth/session',
-    summary: 'Returns the signed-in client, and the token that writes must contain.',
-    success: { status: 200, description: 'The session.' },
-  },
-  endSession: {
-    ...page,
-    method: 'DELETE',
-    path: '/auth/session',
-    summary: 'Signs out.',
-    body: { schema: z.unknown(), optional: true, bytesMax: SIGN_OUT_BYTES },
-    success: { status: 204, description: 'No client is signed in.' },
-  },
-});
-
 export interface SignInOptions {
   /** Undefined if no provider is configured for browsers. */
   readonly signIn: SignIn | undefined;
@@ -291,8 +264,8 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
   const { signIn, sessions, isSecure, publicUrl, now } = options;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
   const [name, attemptName] = [formatSessionCookieName(isHttps), formatAttemptCookieName(isHttps)];
-  const formatCookie = (key: string, value: string, seconds: number, site: 'Strict' | 'Lax'): string =>
-    `${key}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=${site}${isHttps ? '; Secure' : ''}`;
+  const formatCookie = (key: string, value: string, maxAge: number, sameSite: 'Strict' | 'Lax'): string =>
+    serialize(key, value, { path: '/', maxAge, httpOnly: true, sameSite, secure: isHttps });
 
   function getRedirect({ header }: PageRequest): string {
     const origin = publicUrl ?? `${isSecure ? 'https' : 'http'}://${header('host') ?? 'localhost'}`;
@@ -311,7 +284,7 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
       return createRedirection(url, formatCookie(attemptName, sealedAttempt, ATTEMPT_SECONDS, 'Lax'));
     },
     async finishSignIn(request) {
-      const sealedAttempt = readCookie(request.header('cookie') ?? null, attemptName);
+      const sealedAttempt = parse(request.header('cookie') ?? '', attemptName)[attemptName];
       const attempt = sealedAttempt === undefined ? undefined : sessions.open<TimedAttempt>('attempt', sealedAttempt);
       const isAnswer = attempt !== undefined && new URLSearchParams(request.search()).get('state') === attempt.state;
       if (attempt === undefined || (isAnswer && !sessions.use(attempt)))
@@ -321,7 +294,7 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
       return createRedirection('/', formatCookie(name, sessions.seal('session', session), SESSION_SECONDS, 'Strict'));
     },
     getSession(request) {
-      const session = sessions.find(readCookie(request.header('cookie') ?? null, name));
+      const session = findSession({ sessions, cookie: name }, request.header('cookie') ?? null);
       const json =
         session === undefined
           ? { signed_in: false, sign_in: signIn !== undefined }
@@ -329,10 +302,9 @@ export function createSignInHandlers(options: SignInOptions): Handlers<typeof si
       return { json };
     },
     async endSession(request) {
-      const session = sessions.find(readCookie(request.header('cookie') ?? null, name));
+      const session = findSession({ sessions, cookie: name }, request.header('cookie') ?? null);
       if (session !== undefined) {
-        if (!isRepeated(session, request.header('x-csrf-token') ?? null))
-          throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
+        assertRepeated(session, request.header('x-csrf-token') ?? null);
         await sessions.end(session);
       }
       return { headers: { 'Set-Cookie': formatCookie(name, '', 0, 'Strict') } };

@@ -139,6 +139,10 @@ function createMemberSpecs(params: z.ZodObject): Readonly<Record<string, MemberS
   return Object.fromEntries(specs);
 }
 
+/** Returns the unit of a parameter, for example `fraction a year`; undefined if the schema states none. */
+export const findUnit = (params: z.ZodObject, name: string): string | undefined =>
+  unwrap(params.shape[name] as z.ZodType).meta.unit;
+
 /** Returns the values of an enumeration, or of a union of numbers. */
 function listChoices(schema: z.ZodType): string[] | null {
   if (schema instanceof z.ZodEnum) return schema.options.map(String);

@@ -5,7 +5,7 @@ import { AssetIdentifier, defineObject, IsoDate } from '../base/schema.js';
 import { type Day, parseValidDay } from '../base/time.js';
 import { NumberExpression } from '../datapoints/expression-checks.js';
 import type { DatapointExpression } from '../datapoints/expression-tree.js';
-import type { CatalogueEntry } from './catalogue.js';
+import { type CatalogueEntry, findUnit } from './catalogue.js';
 import type { ScenarioTerms, TailGoal, TailMeasure } from './tail-risk.js';
 
 /** Mean length of a year in days. */
@@ -516,6 +516,10 @@ export const triggerAtMostSingle: Refinement<Concentration> = [
     error: ({ input }) => `is below the trigger ${(input as Concentration).trigger}`,
   },
 ];
+
+/** Returns true if a parameter is a fraction, which sentences show in percent. A multiple or an amount is none. */
+export const isFraction = ({ params }: Pick<ConstraintClass, 'params'>, parameter: string): boolean =>
+  findUnit(params, parameter)?.startsWith('fraction') === true;
 
 type Params = Readonly<Record<string, unknown>>;
 

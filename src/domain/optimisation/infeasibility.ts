@@ -1,4 +1,5 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { isFraction } from '../definition/constraint-class.js';
 import { findConstraintClass } from '../definition/constraints.js';
 import { assembleProgram, isCurve, listMovableParameters } from './assembly.js';
 import { type Conflict, type ConflictRow, findConflict, listConflictRows } from './conflicts.js';
@@ -375,7 +376,7 @@ function describeMissingSecurities({ rows }: Problem, conflict: readonly Conflic
 
 function describeReach(relaxation: Relaxation): string {
   const { type, parameter, from, to, bound } = relaxation;
-  const isShare = findConstraintClass(type)?.unit === 'fraction' && !NON_FRACTION_PARAMETERS.has(parameter);
+  const isShare = isFraction(findConstraintClass(type)!, parameter); // rows have been validated
   const formatNumber = (value: number) =>
     isShare ? `${Number((100 * value).toPrecision(DIGITS))}%` : String(Number(value.toPrecision(DIGITS)));
   const requestText = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
@@ -389,9 +390,6 @@ function describeReach(relaxation: Relaxation): string {
 
 /** Parameters of rows that have no other numeric parameter. */
 const SOLE_PARAMETERS: ReadonlySet<string> = new Set(['limit', 'minimum', 'maximum', 'threshold']);
-
-/** Parameters that are not fractions, in rows whose unit is a fraction. */
-const NON_FRACTION_PARAMETERS: ReadonlySet<string> = new Set(['days', 'notional']);
 
 /** Number of significant digits of limits in sentences. */
 const DIGITS = 4;

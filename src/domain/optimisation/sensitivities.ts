@@ -3,7 +3,7 @@ import { computeNormForce, type Program, sumKinks } from '#kernels/optimisation/
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { compareText } from '../base/findings.js';
 import { computeDotProduct } from '../base/numbers.js';
-import type { Limit, ProgramRow } from '../definition/constraint-class.js';
+import { isFraction, type Limit, type ProgramRow } from '../definition/constraint-class.js';
 import { findConstraintClass } from '../definition/constraints.js';
 import { computeWorstVariance, type Measure } from '../definition/objectives.js';
 import { computeAverageCoefficients, type Restriction } from './assembly.js';
@@ -584,7 +584,7 @@ export function computeSensitivities(
           );
     const heldPhrase =
       restriction === undefined || repeatedSolution === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
-    const stepText = `${to > from ? 'Raising' : 'Lowering'} ${describeParameter(parameter)} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
+    const stepText = `${to > from ? 'Raising' : 'Lowering'} ${describeParameter(parameter)} of ${origin.name} from ${formatValue(origin, parameter, from)} to ${formatValue(origin, parameter, to)}`;
     return [
       {
         id: origin.id,
@@ -676,9 +676,9 @@ function solveAtStep(
   return isAccepted ? to : undefined;
 }
 
-function formatValue({ unit }: Origin, value: number): string {
+function formatValue({ type }: Origin, parameter: string, value: number): string {
   const formatRounded = (number: number) => String(Number(number.toPrecision(6)));
-  return unit === 'fraction' ? `${formatRounded(100 * value)}%` : formatRounded(value);
+  return isFraction(findConstraintClass(type)!, parameter) ? `${formatRounded(100 * value)}%` : formatRounded(value);
 }
 
 /** Describes a parameter, for example `the lower bound`. */

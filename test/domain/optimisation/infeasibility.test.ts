@@ -147,6 +147,15 @@ describe('explainInfeasibility', () => {
     expect(detail.relaxations[0]).not.toHaveProperty('bound'); // the relaxation is proven to be the smallest
   });
 
+  test('a multiple of an index weight is stated as a number, not in percent', () => {
+    // With at most 0.9 times each index weight, the weights add up to 0.9. Full investment needs 1.
+    const row = { id: 'near', type: 'RelativePositionBounds', params: { upper: 0.9 } };
+    const problem = buildProblem({ names: 12, seed: 3, rows: [row] });
+    expect(describeInfeasibility(problem, explainInfeasibility(solvers, problem)!)).toBe(
+      'Constraint near and the full-investment budget are jointly infeasible. near requires upper 0.9; the lowest that the other constraints allow is 1.',
+    );
+  });
+
   test('a tracking error below the least is named with the least', () => {
     const problem = buildProblem({
       names: 12,

@@ -6,7 +6,8 @@ import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
 import { ConstraintSet } from '#domain/definition/constraint-sets.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { StrategyDocument } from '#domain/definition/strategies.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 
 interface Form {
   readonly check?: string;

@@ -7,7 +7,8 @@ import { NEED_KINDS } from '#domain/definition/index-validation.js';
 import { TEMPLATE_KINDS, TemplateId, TemplateSource } from '#domain/definition/methodology-templates.js';
 import { METHODOLOGY_SECTIONS } from '#domain/definition/methodology.js';
 import { NamedPlugins } from '#domain/definition/plugins.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { WeightingSpec } from '#domain/definition/weighting.js';
 import { FindingPayload, ParameterSpecPayload, SeriesPayload, skippedFields, TypeSpecPayload } from '../payloads.js';
 

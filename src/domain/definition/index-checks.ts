@@ -64,9 +64,7 @@ import {
   findSelectionClass,
   findWeightingClass,
   SELECTION_CLASSES,
-  WEIGHTING_CLASSES,
 } from './rule-pipeline.js';
-import type { IndexShareTerms } from './weighting-classes.js';
 import {
   type CadenceOnCalendar,
   checkDateOrder,
@@ -80,7 +78,7 @@ import {
   validateRebalance,
 } from './schedule.js';
 import { resolveTreatment } from './treatment.js';
-import { equalWeight, fixedWeight } from './weighting-classes.js';
+import { equalWeight, fixedWeight, type IndexShareTerms, WEIGHTING_CLASSES } from './weighting-classes.js';
 import { LadderCaps, PhaseIn, type WeightingSpec } from './weighting.js';
 
 /** Lists of a document and the maximum number of their entries. */

@@ -36,24 +36,7 @@ import {
   topN,
 } from './selection-rankings.js';
 import type { Selection, SelectionClass, Verdict } from './selection.js';
-import {
-  equalRiskWeight,
-  equalWeight,
-  fieldWeight,
-  fixedWeight,
-  groupWeight,
-  hierarchicalRiskParityWeight,
-  type IndexShareTerms,
-  inverseVolatilityWeight,
-  marketCapWeight,
-  minimumVarianceWeight,
-  pluginWeight,
-  priceWeight,
-  rankWeight,
-  tiltWeight,
-  type Weighting,
-  type WeightingClass,
-} from './weighting-classes.js';
+import { type IndexShareTerms, type Weighting, type WeightingClass, WEIGHTING_CLASSES } from './weighting-classes.js';
 import type { WeightingSpec } from './weighting.js';
 
 /** All selection classes, in the order of responses. A new class needs a file and an entry in this list. */
@@ -83,23 +66,6 @@ export const SELECTION_CLASSES: readonly SelectionClass[] = [
   membershipFilter,
   quota,
   pluginFilter,
-];
-
-/** All weighting classes, in the order of responses. */
-export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
-  equalWeight,
-  marketCapWeight,
-  priceWeight,
-  fieldWeight,
-  fixedWeight,
-  rankWeight,
-  inverseVolatilityWeight,
-  equalRiskWeight,
-  minimumVarianceWeight,
-  tiltWeight,
-  groupWeight,
-  hierarchicalRiskParityWeight,
-  pluginWeight,
 ];
 
 const selectionByType = new Map(SELECTION_CLASSES.map((entry) => [entry.type, entry]));

@@ -291,7 +291,7 @@ function describeRiskEstimate({ window, target, intensity }: RiskParameters): st
   return `a covariance of ${window} returns shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} (${target}) with intensity ${weightText}`;
 }
 
-export const equalRiskWeight = defineWeightingClass({
+const equalRiskWeight = defineWeightingClass({
   type: 'EqualRiskWeight',
   label: 'Equal risk weight',
   help: 'Weights with equal risk contributions of all constituents.',
@@ -328,7 +328,7 @@ export const equalWeight = defineWeightingClass({
   }),
 });
 
-export const fieldWeight = defineWeightingClass({
+const fieldWeight = defineWeightingClass({
   type: 'FieldWeight',
   label: 'Field weight',
   help: 'Weights in proportion to a power of a datapoint.',
@@ -466,7 +466,7 @@ interface Group {
   readonly total: number;
 }
 
-export const groupWeight = defineWeightingClass({
+const groupWeight = defineWeightingClass({
   type: 'GroupWeight',
   label: 'Group weight',
   help: 'Sets the weights of groups first, and then the weights of the securities within each group.',
@@ -539,7 +539,7 @@ export const groupWeight = defineWeightingClass({
   },
 });
 
-export const hierarchicalRiskParityWeight = defineWeightingClass({
+const hierarchicalRiskParityWeight = defineWeightingClass({
   type: 'HierarchicalRiskParityWeight',
   label: 'Hierarchical risk parity weight',
   help: 'Orders securities by a tree of their correlations. The weight is split from the root down, in inverse proportion to the variance of each half.',
@@ -620,7 +620,7 @@ function refuseTooMany(count: number, most: number): WeightingRefusal {
   return { kind: 'refused', code: 'VALIDATION_FAILED', finding: { code: 'OUT_OF_RANGE', message, path: 'type' } };
 }
 
-export const inverseVolatilityWeight = defineWeightingClass({
+const inverseVolatilityWeight = defineWeightingClass({
   type: 'InverseVolatilityWeight',
   label: 'Inverse volatility weight',
   help: 'Weights in proportion to the inverse of annualised volatility. The volatility uses the returns between price bars on consecutive sessions.',
@@ -716,7 +716,7 @@ function weighByFloat(expression: DatapointExpression | string): Weighting {
 
 const toNumberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
-export const minimumVarianceWeight = defineWeightingClass({
+const minimumVarianceWeight = defineWeightingClass({
   type: 'MinimumVarianceWeight',
   label: 'Minimum variance weight',
   help: 'Long-only weights with minimum variance.',
@@ -751,7 +751,7 @@ export const minimumVarianceWeight = defineWeightingClass({
   },
 });
 
-export const pluginWeight = defineWeightingClass({
+const pluginWeight = defineWeightingClass({
   type: 'PluginWeight',
   label: 'Plug-in weight',
   takesPlugin: true,
@@ -785,7 +785,7 @@ export const PriceWeightParams = defineObject(() => ({
   }),
 }));
 
-export const priceWeight = defineWeightingClass({
+const priceWeight = defineWeightingClass({
   type: 'PriceWeight',
   label: 'Price weight',
   help: 'Holds one share of each constituent, or a number of shares from a column. Weights are in proportion to prices in index currency, as in the Dow Jones Industrial Average.',
@@ -875,7 +875,7 @@ const Tilt = defineObject(() => ({
 
 const TILTS_MAX = 16;
 
-export const tiltWeight = defineWeightingClass({
+const tiltWeight = defineWeightingClass({
   type: 'TiltWeight',
   label: 'Tilted weight',
   help: 'Base weights that are tilted towards one end of a datapoint, or of several datapoints. The tilts are multiplied.',
@@ -936,3 +936,20 @@ export const tiltWeight = defineWeightingClass({
     };
   },
 });
+
+/** All weighting classes, in the order of responses. */
+export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
+  equalWeight,
+  marketCapWeight,
+  priceWeight,
+  fieldWeight,
+  fixedWeight,
+  rankWeight,
+  inverseVolatilityWeight,
+  equalRiskWeight,
+  minimumVarianceWeight,
+  tiltWeight,
+  groupWeight,
+  hierarchicalRiskParityWeight,
+  pluginWeight,
+];

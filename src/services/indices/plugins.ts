@@ -17,7 +17,7 @@ import {
   PluginDocument,
   resolvePluginCode,
 } from '#domain/definition/plugins.js';
-import { WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Jobs } from '#jobs/port/job-kind.js';

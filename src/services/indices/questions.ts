@@ -29,7 +29,7 @@ import { checkOnMarket, listAssumptions, validateIndex } from '#domain/definitio
 import { listMethodologySentences } from '#domain/definition/methodology.js';
 import { assertDecides } from '#domain/definition/overlay-checks.js';
 import { checkReference, findStore, listCalledIndices } from '#domain/definition/references.js';
-import { WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';

@@ -3,7 +3,8 @@ import { type CatalogueEntry, createTypeSpec } from '#domain/definition/catalogu
 import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
 import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
 import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { expressionFilter } from '#domain/definition/selection-filters.js';
 
 const ENTRIES: readonly CatalogueEntry[] = [

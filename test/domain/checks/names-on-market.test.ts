@@ -4,7 +4,8 @@ import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { findUnknownRowSecurities, findUnknownSecurities } from '#domain/definition/index-validation.js';
 import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { buildMarket } from '../backtest/market-builder.js';
 
 const MARKET = buildMarket({

@@ -5,8 +5,8 @@ import {
   findWeightingClass,
   listRuleTypes,
   SELECTION_CLASSES,
-  WEIGHTING_CLASSES,
 } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 
 const classes = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES];
 const specs = [...listRuleTypes().selection, ...listRuleTypes().weighting];

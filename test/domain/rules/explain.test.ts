@@ -2,7 +2,7 @@ import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/composer.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { explainConstituent, type ExplainedWeighting, type Explanation } from '#domain/decide/explanation.js';
 import { CALENDARS, createRuleDocument, createGeneratedMarket } from './rule-market.js';
 

@@ -7,7 +7,8 @@ import { IndexDocument, isRuleDocument, type RuleDocument } from '#domain/defini
 import { openMarketSince, shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, BeforeMarketError, markWindow } from '#domain/market/session-market.js';
-import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { SELECTION_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/fields.js';
 import { computeLookBack } from '#domain/decide/rule-decider.js';
 import { openCalendars } from '#market/serve/calendar-files.js';

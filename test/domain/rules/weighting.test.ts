@@ -1,6 +1,6 @@
 import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { describe, expect, test } from 'vitest';
-import { WEIGHTING_CLASSES } from '#domain/definition/rule-pipeline.js';
+import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { computePlainOrder, computePlainWeights, createPoints } from '../../kernels/weighting/plain-hierarchy.js';
 import { alignDays, createGeneratedMarket, createTableMarket, weightBy } from './rule-market.js';

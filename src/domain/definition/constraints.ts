@@ -746,6 +746,18 @@ const positionBounds = defineConstraintClass({
     })),
 });
 
+const multipleOfIndex = z.number().min(-1000).max(1000);
+
+/**
+ * Returns the limits of a weight between two multiples of its index weight. For a short index weight, the larger
+ * multiple gives the lower limit.
+ */
+function createMultiples(lower: number, upper: number, indexWeight: number): Pick<LinearRow, 'lower' | 'upper'> {
+  const least = createParameterLimit(lower * indexWeight, 'lower', indexWeight);
+  const most = createParameterLimit(upper * indexWeight, 'upper', indexWeight);
+  return indexWeight < 0 ? { lower: most, upper: least } : { lower: least, upper: most };
+}
+
 const relativePositionBounds = defineConstraintClass({
   type: 'RelativePositionBounds',
   label: 'Relative position bounds',
@@ -754,28 +766,53 @@ const relativePositionBounds = defineConstraintClass({
   unit: 'fraction',
   convex: true,
   params: defineConstraintParams({
-    lower: z
-      .number()
-      .min(-1000)
-      .max(1000)
+    lower: multipleOfIndex
       .default(0)
       .meta({ label: 'Lower', help: 'Smallest multiple of the index weight.', unit: 'multiple' }),
-    upper: z
-      .number()
-      .min(-1000)
-      .max(1000)
-      .meta({ label: 'Upper', help: 'Largest multiple of the index weight.', unit: 'multiple' }),
+    upper: multipleOfIndex.meta({ label: 'Upper', help: 'Largest multiple of the index weight.', unit: 'multiple' }),
     identifiers: scope,
   }).refine(...lowerAtMostUpper),
   example: { id: 'multiple', type: 'RelativePositionBounds', params: { lower: 0.5, upper: 2 } },
   toRows: ({ lower, upper, identifiers }, context) =>
-    listSecuritiesInScope(identifiers, context).map((name) => {
-      const weight = context.index[name]!;
-      const least = createParameterLimit(lower * weight, 'lower', weight);
-      const upperLimit = createParameterLimit(upper * weight, 'upper', weight);
-      // For a short position the larger multiple gives the lower bound.
-      const [below, above] = weight < 0 ? [upperLimit, least] : [least, upperLimit];
-      return { form: 'name', name, lower: below, upper: above, member: context.identifiers[name]! };
+    listSecuritiesInScope(identifiers, context).map((name) => ({
+      form: 'name',
+      name,
+      ...createMultiples(lower, upper, context.index[name]!),
+      member: context.identifiers[name]!,
+    })),
+});
+
+const relativeGroupBounds = defineConstraintClass({
+  type: 'RelativeGroupBounds',
+  label: 'Relative group bounds',
+  help: 'The weight of each group is between two multiples of its index weight. A group without index weight has no weight.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  params: defineConstraintParams({
+    field: category,
+    groups,
+    lower: multipleOfIndex.default(0).meta({
+      label: 'Lower',
+      help: 'Smallest multiple of the index weight of a group.',
+      unit: 'multiple',
+    }),
+    upper: multipleOfIndex.meta({
+      label: 'Upper',
+      help: 'Largest multiple of the index weight of a group.',
+      unit: 'multiple',
+    }),
+  }).refine(...lowerAtMostUpper),
+  example: { id: 'countries', type: 'RelativeGroupBounds', params: { field: 'COUNTRY', lower: 0.5, upper: 1.5 } },
+  toRows: ({ field, groups, lower, upper }, context) =>
+    listGroupsInScope(field, groups, context).map(({ group, members }) => {
+      const groupWeight = members.reduce((sum, name) => sum + context.index[name]!, 0);
+      return {
+        form: 'linear',
+        coefficients: createIndicator(members, context),
+        ...createMultiples(lower, upper, groupWeight),
+        member: group,
+      };
     }),
 });
 
@@ -1017,6 +1054,7 @@ export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   activeBounds,
   groupBounds,
   activeGroupBounds,
+  relativeGroupBounds,
   turnover,
   tradeSize,
   trackingError,

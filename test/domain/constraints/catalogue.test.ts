@@ -18,6 +18,7 @@ RelativePositionBounds | ineq fraction yes | lower=0 upper! identifiers=null
 ActiveBounds | ineq fraction yes | lower! upper! identifiers=null
 GroupBounds | ineq fraction yes | field! groups=null lower=0 upper=1
 ActiveGroupBounds | ineq fraction yes | field! groups=null lower! upper! small_group=null
+RelativeGroupBounds | ineq fraction yes | field! groups=null lower=0 upper!
 Turnover | ineq fraction yes | limit! reference="index"
 TradeSize | ineq fraction yes | upper! reference="index"
 TrackingError | ineq fraction yes | limit!

@@ -76,6 +76,11 @@ const MEANINGS: [
     ({ w, b }) => [{ value: readSector(w, 3), least: readSector(b, 3) + 0.02, most: 1.3 * readSector(b, 3) }],
   ],
   [
+    'RelativeGroupBounds',
+    { field: 'SECTOR', groups: ['S3'], lower: 1.2, upper: 3 },
+    ({ w, b }) => [{ value: readSector(w, 3), least: 1.2 * readSector(b, 3), most: 3 * readSector(b, 3) }],
+  ],
+  [
     'Turnover',
     { limit: 0.2, reference: 'previous' },
     ({ w, previous }) => [{ value: computeL1Distance(w, previous) / 2, most: 0.2 }],
@@ -301,6 +306,33 @@ describe('the rows of a class agree with its definition', () => {
       ['DE', expect.closeTo(0.13, 12), expect.closeTo(0.23, 12)],
       ['FR', expect.closeTo(0.75, 12), expect.closeTo(0.85, 12)],
       ['PT', expect.closeTo(-0.03, 12), expect.closeTo(0.06, 12)],
+    ]);
+  });
+
+  test('multiples bound a short group from its larger multiple, and a group without index weight at zero', () => {
+    const problem = createProblem({
+      identifiers: ['A', 'B', 'C', 'D'],
+      index: Float64Array.of(0.7, 0.5, -0.2, 0),
+      previous: null,
+      metric: buildProblem({ names: 4, seed: 1, rows: [] }).metric,
+      rows: [
+        ConstraintRow.parse({ type: 'RelativeGroupBounds', params: { field: 'COUNTRY', lower: 0.5, upper: 1.5 } }),
+      ],
+      datapoints: {
+        numbers: () => new Float64Array(4),
+        categories: () => ['FR', 'FR', 'DE', 'PT'],
+        medianValueTraded: () => new Float64Array(4),
+      },
+    });
+    const bounds = problem.rows.flatMap(({ row }) =>
+      row.form === 'linear' && row.member !== null
+        ? [[row.member, [...row.coefficients], row.lower?.value, row.upper?.value]]
+        : [],
+    );
+    expect(bounds).toEqual([
+      ['DE', [0, 0, 1, 0], expect.closeTo(-0.3, 12), expect.closeTo(-0.1, 12)],
+      ['FR', [1, 1, 0, 0], expect.closeTo(0.6, 12), expect.closeTo(1.8, 12)],
+      ['PT', [0, 0, 0, 1], 0, 0],
     ]);
   });
 

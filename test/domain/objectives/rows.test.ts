@@ -24,6 +24,7 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   ActiveBounds: { lower: -0.02, upper: 0.03 },
   GroupBounds: { field: 'SECTOR', lower: 0.15, upper: 0.25 },
   ActiveGroupBounds: { field: 'SECTOR', groups: ['S3'], lower: 0.04, upper: 0.1 },
+  RelativeGroupBounds: { field: 'SECTOR', groups: ['S3'], lower: 1.2, upper: 2 },
   Turnover: { limit: 0.2, reference: 'previous' },
   TradeSize: { upper: 0.03, reference: 'previous' },
   TrackingError: { limit: 0.06 },

@@ -129,6 +129,14 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       },
     ],
   },
+  RelativeGroupBounds: {
+    lower: [
+      {
+        rows: (random) => [createRow('RelativeGroupBounds', { field: 'SECTOR', lower: 1.1 + random(), upper: 3 })],
+      },
+    ],
+    upper: [{ rows: (random) => [createRow('RelativeGroupBounds', { field: 'SECTOR', upper: 0.9 * random() })] }],
+  },
   Turnover: {
     limit: [
       {

@@ -716,6 +716,58 @@ function weighByFloat(expression: DatapointExpression | string): Weighting {
 
 const toNumberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
 
+const maximumDiversificationWeight = defineWeightingClass({
+  type: 'MaximumDiversificationWeight',
+  label: 'Maximum diversification weight',
+  help: 'Long-only weights with the maximum diversification ratio, or with the least variance of the correlation matrix (maximum decorrelation).',
+  params: z.strictObject({
+    ...riskParameters,
+    measure: z.enum(['diversification_ratio', 'correlation']).default('diversification_ratio').meta({
+      label: 'Measure',
+      help: 'Maximises the average volatility of the constituents divided by the volatility of the index (diversification_ratio), or minimises the variance as if all volatilities were equal (correlation).',
+    }),
+  }),
+  example: { type: 'MaximumDiversificationWeight', params: { window: 252, measure: 'diversification_ratio' } },
+  behaviour(params) {
+    const isRatio = params.measure === 'diversification_ratio';
+    return {
+      reads: [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window: params.window }))],
+      sentence: `Constituents are weighted for ${isRatio ? 'the largest ratio of average volatility to volatility' : 'the least variance of the correlation matrix'}, long only, by ${describeRiskEstimate(params)}.`,
+      formula: isRatio
+        ? 'argmin of x * correlations * x, divided by volatilities'
+        : 'argmin of weights * correlations * weights',
+      weigh(scope) {
+        const risk = estimateRisk(scope, params);
+        if (risk.kind === 'refused') return risk;
+        const { covariance, positions } = selectMovingBlock(risk);
+        const weights = solveDiversifiedWeights(covariance, positions.length, isRatio);
+        if (weights === null) return refuseSolver('maximum diversification weights');
+        return expandSolved({ weights, positions, count: scope.columns.length, covariance });
+      },
+    };
+  },
+});
+
+/**
+ * Computes x = argmin x'Cx over sum x = 1 and x >= 0, where C is the correlation matrix, and w = x / volatility scaled
+ * to a sum of 1. w has the maximum diversification ratio w's / sqrt(w'Sw), because the ratio does not depend on the
+ * scale of w and is sum x / sqrt(x'Cx) with x = w * volatility.
+ * @param covariance [n x n], variances above 0
+ * @returns w if `isRatio`, otherwise x, [n]; null if the solver does not converge
+ * @source Choueifaty & Coignard (2008), Toward maximum diversification, Journal of Portfolio Management 35(1).
+ */
+function solveDiversifiedWeights(covariance: Float64Array, n: number, isRatio: boolean): Float64Array | null {
+  const weights = new Float64Array(n);
+  if (n === 0) return weights;
+  const volatilities = weights.map((_, i) => Math.sqrt(covariance[i * n + i]!));
+  const correlations = covariance.map((value, k) => value / (volatilities[Math.floor(k / n)]! * volatilities[k % n]!));
+  if (solveMinimumVarianceWeights(correlations, 1, weights).status !== 'solved') return null;
+  if (!isRatio) return weights;
+  const ratios = weights.map((weight, i) => (weight >= WEIGHT_MIN ? weight / volatilities[i]! : 0));
+  const total = sumWeights(ratios);
+  return ratios.map((ratio) => ratio / total);
+}
+
 const minimumVarianceWeight = defineWeightingClass({
   type: 'MinimumVarianceWeight',
   label: 'Minimum variance weight',
@@ -948,6 +1000,7 @@ export const WEIGHTING_CLASSES: readonly WeightingClass[] = [
   inverseVolatilityWeight,
   equalRiskWeight,
   minimumVarianceWeight,
+  maximumDiversificationWeight,
   tiltWeight,
   groupWeight,
   hierarchicalRiskParityWeight,

@@ -48,6 +48,8 @@ const CONTRACT: Readonly<Record<string, string>> = {
   InverseVolatilityWeight: 'window=252 minimum_observations=60',
   EqualRiskWeight: 'window=252 target="constant_correlation" intensity=null',
   MinimumVarianceWeight: 'window=252 target="constant_correlation" intensity=null upper=1',
+  MaximumDiversificationWeight:
+    'window=252 target="constant_correlation" intensity=null measure="diversification_ratio"',
   TiltWeight: 'base="MarketCapWeight" field! strength=1 direction="high" tilts=[]',
   GroupWeight: 'field! between="equal" group_weights=null within="market_cap"',
   HierarchicalRiskParityWeight: 'window=252 linkage="single" distance="columns" risk_model=null',

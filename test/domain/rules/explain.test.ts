@@ -56,6 +56,7 @@ const CASES: readonly Case[] = [
     raw: ({ variance, count, marginal }) => variance! / (count! * marginal!),
   },
   { type: 'MinimumVarianceWeight', params: { window: 200 }, raw: () => null },
+  { type: 'MaximumDiversificationWeight', params: { window: 200 }, raw: () => null },
   { type: 'HierarchicalRiskParityWeight', params: { window: 200 }, raw: () => null },
   {
     type: 'TiltWeight',

@@ -186,7 +186,12 @@ const CASES: Case[] = [
 ];
 
 test('every weighting class is evaluated here', () => {
-  const solvedTypes = ['EqualRiskWeight', 'MinimumVarianceWeight', 'HierarchicalRiskParityWeight'];
+  const solvedTypes = [
+    'EqualRiskWeight',
+    'MinimumVarianceWeight',
+    'MaximumDiversificationWeight',
+    'HierarchicalRiskParityWeight',
+  ];
   expect(
     WEIGHTING_CLASSES.map(({ type }) => type).filter(
       (type) => !solvedTypes.includes(type) && !CASES.some((one) => one.type === type),
@@ -295,6 +300,52 @@ describe('weightings solved from a covariance', () => {
       if (upper === 1) expect(highest / lowest).toBeCloseTo(1, 8);
       else for (const [i, value] of slope.entries()) if (value > lowest * (1 + 1e-8)) expect(w[i]!).toBeLessThan(1e-9);
     }
+  });
+
+  test('maximum diversification: no covered security can raise the ratio', () => {
+    const { covered, sigma } = covariance(null);
+    const weights = weightBy(sm, { type: 'MaximumDiversificationWeight', params: { window } }) as Record<
+      string,
+      number
+    >;
+    const w = covered.map((name) => weights[name] ?? 0);
+    const volatilities = sigma.map((row, i) => Math.sqrt(row[i]!));
+    const average = w.reduce((sum, value, i) => sum + value * volatilities[i]!, 0);
+    const risks = computeMarginalRisk(sigma, w);
+    const variance = w.reduce((sum, value, i) => sum + value * risks[i]!, 0);
+    // Derivative of the logarithm of average / sqrt(variance), times the average volatility.
+    const slopes = volatilities.map((volatility, i) => volatility - (risks[i]! * average) / variance);
+    for (const [i, slope] of slopes.entries())
+      if (w[i]! > 1e-9) expect(Math.abs(slope / volatilities[i]!)).toBeLessThan(1e-8);
+      else expect(slope).toBeLessThan(1e-8);
+  });
+
+  test('maximum diversification: three securities by hand', () => {
+    // Returns of 1%, 2% and 4% with the correlations 0.6, 0 and 0: x is proportional to (1 / 1.6, 1 / 1.6, 1), and
+    // x / volatility to (0.625, 0.3125, 0.25).
+    const patterns = [
+      [1, -1, 1, -1],
+      [1, 1, -1, -1],
+      [1, -1, -1, 1],
+    ] as const;
+    const prices = [100, 100, 100];
+    const closes = [[...prices]];
+    for (let t = 0; t < 40; t++) {
+      const [first, second, third] = patterns.map((pattern) => pattern[t % 4]!);
+      const returns = [0.01 * first!, 0.02 * (0.6 * first! + 0.8 * second!), 0.04 * third!];
+      returns.forEach((value, i) => (prices[i]! *= 1 + value));
+      closes.push([...prices]);
+    }
+    const table = alignDays(createTableMarket({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: closes } }));
+    const weigh = (measure?: string) =>
+      weightBy(table, { type: 'MaximumDiversificationWeight', params: { window: 40, intensity: 0, measure } });
+    const near = (a: number, b: number, c: number) => ({
+      A: expect.closeTo(a, 9),
+      B: expect.closeTo(b, 9),
+      C: expect.closeTo(c, 9),
+    });
+    expect(weigh()).toEqual(near(10 / 19, 5 / 19, 4 / 19));
+    expect(weigh('correlation')).toEqual(near(5 / 18, 5 / 18, 8 / 18));
   });
 
   test('hierarchical risk parity: the tree and its bisection on the sample covariance', () => {

@@ -100,6 +100,7 @@ const randomWeighting = fc.constantFrom(
   { type: 'InverseVolatilityWeight', params: { window: 18, minimum_observations: 4 } },
   { type: 'MinimumVarianceWeight', params: { window: 21, upper: 0.5 } },
   { type: 'EqualRiskWeight', params: { window: 22 } },
+  { type: 'MaximumDiversificationWeight', params: { window: 22 } },
   { type: 'FieldWeight', params: { field: 'VALUE_TRADED' }, cap: 0.5 },
   { type: 'FieldWeight', params: { field: createTree('0.1 + weight_in("P") + is_constituent()') } },
   { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },

@@ -17,6 +17,7 @@ import { openHome } from '#store/home/home.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { openStore } from '#store/open-store.js';
 import type { ArtifactDestination } from '#store/port.js';
+import { createTestContext } from '../services/context.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { plainKind } from './job-world.js';
 
@@ -96,11 +97,12 @@ export async function openWorld(): Promise<World> {
   onTestFinished(() => engine.stop());
   const stoppingController = new AbortController();
   const endedJobs = new Set<string>();
+  const context = createTestContext({ jobs: engine, artifacts: store.artifacts, now: Date.now });
   const app = createApp({
     api: jobRoutes,
     handlers: createJobHandlers(
-      createJobsService({ system: engine, artifacts: store.artifacts, stopping: stoppingController.signal }),
-      createJobKinds({ paused: pausedKinds, now: Date.now }),
+      createJobsService(context, { stopping: stoppingController.signal }),
+      createJobKinds(context, pausedKinds),
     ),
     authenticate({ request }) {
       const keyId = request.headers.get('x-api-key');

@@ -161,7 +161,7 @@ import {
 import {
   createJobKinds,
   createJobsService,
-  type JobsServiceDependencies,
+  type JobsServiceTerms,
   type JobResultSource,
 } from '#services/shared/jobs.js';
 import { findRun } from '#services/shared/run-documents.js';
@@ -201,7 +201,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
     account: createAccountBacktestJob(jobDependencies),
     batch: createBatchJob({ ...jobDependencies, workers: core.settings.workers }),
   };
-  const personalDependencies = { ...core, engineVersion: core.version, workers: core.settings.workers };
+  const personalDependencies = core;
   const batchDependencies = { ...personalDependencies, kind: kinds.batch };
   const batchResults = createBatchResults(batchDependencies);
 
@@ -285,7 +285,7 @@ function composeRuns(
   core: JobComponents,
   { calendarViews, resources }: { readonly calendarViews: CalendarViews; readonly resources: Closable[] },
 ) {
-  const { settings, version: engineVersion } = core;
+  const { settings, engineVersion } = core;
   const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
   const maker = createViewMaker({ ...core, views });
@@ -348,7 +348,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
   const runMaker = createRunMaker(jobDependencies);
   return {
     backtest: createBacktestJob({ runMaker, runsKept }),
-    rerun: createRerunJob({ ...jobDependencies, runMaker, runnables, runsKept, workers }),
+    rerun: createRerunJob(jobDependencies, { runMaker, runnables, runsKept }),
     replay: createReplayJob(jobDependencies),
     diff: createRunDifferenceJob(jobDependencies),
     differences: createOutsideDifferenceJob(jobDependencies),
@@ -490,14 +490,13 @@ export interface OperationsInput {
   /** Answers a request that an agent sends, on behalf of an authenticated client. */
   readonly answerFor: McpSources['answerFor'];
   /** Results that are rendered when read, by kind. */
-  readonly results: JobsServiceDependencies['results'];
+  readonly results: JobsServiceTerms['results'];
 }
 
 /** Composes health, metrics, jobs, the changelog and the documentation. */
 function composeOperations(core: Core, { stopping, startedAt, results, onCancelled, answerFor }: OperationsInput) {
-  const { version, jobs, datasets, checks, metrics, artifacts } = core;
-  const health = createHealth({
-    version,
+  const { engineVersion, jobs, datasets, checks, metrics } = core;
+  const health = createHealth(core, {
     build: readBuildInfo(),
     startedAt,
     monotonic: () => performance.now(),
@@ -507,19 +506,12 @@ function composeOperations(core: Core, { stopping, startedAt, results, onCancell
       return datasets.health();
     },
     freshness: createFreshnessReader(core),
-    jobs,
     isReachable: core.isReachable,
     checks,
   });
   checkPeriodically(health, stopping);
-  const jobsService = createJobsService({
-    system: jobs,
-    artifacts,
-    onCancelled,
-    stopping,
-    results,
-  });
-  const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
+  const jobsService = createJobsService(core, { onCancelled, stopping, results });
+  const changelog = createChangelog(readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), core);
   const documentation = openDocumentationSources();
   return {
     handlers: {
@@ -527,11 +519,11 @@ function composeOperations(core: Core, { stopping, startedAt, results, onCancell
       ...createMetricsHandlers(metrics),
       ...createChangelogHandlers(changelog),
       ...principalHandlers,
-      ...createJobHandlers(jobsService, createJobKinds({ paused: core.pausedKinds, now: core.now })),
+      ...createJobHandlers(jobsService, createJobKinds(core, core.pausedKinds)),
       ...createDocumentationHandlers(documentation),
       ...createMcpHandlers({
         api: API,
-        version,
+        version: engineVersion,
         isReadOnly: core.settings.readOnly,
         describeTools: async () =>
           JSON.parse((await jobs.query('describe-tools', null)).json) as readonly ToolDescription[],
@@ -906,7 +898,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 /** Builds the dependencies of the request pipeline. */
 function selectAnswerSources({
   settings,
-  version,
+  engineVersion,
   log,
   markets,
   stores,
@@ -927,7 +919,7 @@ function selectAnswerSources({
       const { code, message, detail } = checkedBody.error;
       return { refusal: new Refusal(code, message, detail) };
     },
-    version,
+    version: engineVersion,
     log,
     isSecure: readTlsFiles(settings) !== undefined,
     isTrustedProxy: createAddressCheck(settings.trustedProxies),

@@ -31,11 +31,13 @@ import {
   createSend,
   type SignedPostSender,
 } from '#services/delivery/callbacks.js';
-import { followClosures, type FollowingCalendars } from '#services/indices/calendars.js';
-import { createRunStates, type RunStates } from '#services/runs/states.js';
+import { followClosures } from '#services/indices/calendars.js';
+import { createRunStates } from '#services/runs/states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
-import { type Approvals, createApprovals } from '#services/shared/approvals.js';
+import { createApprovals } from '#services/shared/approvals.js';
+import type { Context, FollowingCalendars } from '#services/shared/context.js';
 import type { PartCheck } from '#services/shared/service.js';
+import { formatTimestamp } from '#store/document-identity.js';
 import { findBackupAge } from '#store/home/backup.js';
 import { type Home, watchSizes } from '#store/home/home.js';
 import { readProcessIdentity } from '#store/home/process-identity.js';
@@ -44,7 +46,6 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { CLOCK_REFUSED_MS, CLOCK_REPORTED_MS, describeClockFault } from '#store/postgres/database-clock.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { findCurrentClient, guardDocuments } from '#store/reach.js';
-import type { SecretBox } from '#store/secret-box.js';
 import {
   findCollector,
   listFolders,
@@ -62,16 +63,6 @@ import { computePanelBytes } from '#market/panels/panels.js';
 import { describeFailure, type ServedMarket } from '#market/serve/served-markets.js';
 import type { FreeSpace } from '#store/artifacts/free-space.js';
 import type { DatabaseDocuments } from '#store/postgres/open-documents.js';
-
-interface ApprovalsInput {
-  readonly documents: DocumentStore;
-  readonly settings: Pick<Settings, 'approvals' | 'approvalHours'>;
-  readonly now: () => number;
-}
-
-/** Creates the approvals of changes that need a second person. The rules come from the settings. */
-const openApprovals = ({ documents, settings, now }: ApprovalsInput): Approvals =>
-  createApprovals({ documents, rules: settings.approvals, hours: settings.approvalHours, now });
 
 /** Notifications of ended jobs, and signed requests. Both go only to receivers that the operator permits. */
 interface CallbackDeliveries {
@@ -152,26 +143,17 @@ export interface Closable {
 }
 
 /** Components that the features of the service use. */
-export interface Core extends MarketComponents, CallbackDeliveries {
+export interface Core extends Context, MarketComponents, CallbackDeliveries {
+  readonly markets: MarketComponents['markets'];
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
-  readonly version: string;
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly secrets: SecretBox;
-  readonly calendars: FollowingCalendars;
-  readonly jobs: JobSystem;
   readonly pausedKinds: PausedKinds;
-  readonly states: RunStates;
   readonly metrics: Metrics;
-  readonly approvals: Approvals;
   /** Health checks of the service. */
   readonly checks: readonly PartCheck[];
   /** Called with the id of a run whose exposures were requested. */
   readonly onExposures: (runId: string) => void;
-  /** Current time for records, in ms since 1970. */
-  readonly now: () => number;
   /** Returns true if documents and jobs are available. */
   readonly isReachable: () => boolean;
 }
@@ -202,9 +184,9 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
    * threads and jobs can wait longer.
    */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
-  const version = readEngineVersion();
+  const engineVersion = readEngineVersion();
   const calendars = await openLiveCalendars(store.documents, log);
-  const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
+  const metrics = openMetrics({ version: engineVersion, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const listChecks = () => [
     disk.check,
@@ -232,9 +214,20 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
   const messages = openDeliveries({ settings, documents, log, now: store.now });
   const { jobs } = work;
   resources.push({ close: () => jobs.stop() }, messages.deliveries);
-  const terms = { home, settings, documents, artifacts, log, jobs, calendars, secrets, now: store.now };
-  const market = composeMarket({ ...terms, role, onServe: () => warmUp?.wake() });
-  const { active, stores } = market;
+  const { now } = store;
+  const terms = {
+    documents,
+    artifacts,
+    jobs,
+    calendars,
+    secrets,
+    now,
+    timestamp: () => formatTimestamp(now()),
+    engineVersion,
+    workers: settings.workers,
+  };
+  const market = composeMarket({ ...terms, home, settings, log, role, onServe: () => warmUp?.wake() });
+  const { active } = market;
   resources.push(market.datasets);
   if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
@@ -243,13 +236,15 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
   return {
     ...market,
     ...terms,
-    version,
+    home,
+    settings,
+    log,
     pausedKinds: work.pausedKinds,
     jobs: addStoreOfCall(jobs, active),
-    states: createRunStates({ documents, artifacts, calendars, markets: active, stores, engineVersion: version }),
+    states: createRunStates({ ...terms, ...market, markets: active }),
     metrics,
     ...messages,
-    approvals: openApprovals(terms),
+    approvals: createApprovals(documents, { rules: settings.approvals, hours: settings.approvalHours, now }),
     checks: listChecks(),
     onExposures: (runId) => warmUp?.noteRequest(runId),
     isReachable: () => isReachable(store),

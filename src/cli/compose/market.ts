@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Calendars, CalendarsInUse } from '#domain/calendars/calendar.js';
+import type { CalendarsInUse } from '#domain/calendars/calendar.js';
 import type { Attempt, JobHandlers, JobKind, JobSystem } from '#jobs/port/job-kind.js';
 import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
@@ -16,7 +16,8 @@ import {
   type ServedMarkets,
 } from '#market/serve/served-markets.js';
 import { readCalendarsInUse } from '#services/indices/calendars.js';
-import { createDataVersions, type DataVersions } from '#services/stores/data-versions.js';
+import type { Context, DataVersions, StoreMarkets } from '#services/shared/context.js';
+import { createDataVersions, type DataHistory } from '#services/stores/data-versions.js';
 import { createData, type Data } from '#services/stores/data.js';
 import { createSharedStoreFiles, localStoreFiles } from '#services/stores/files.js';
 import { createDatasetJobs, type DatasetJobs } from '#services/stores/jobs.js';
@@ -29,7 +30,6 @@ import {
   createStoreContents,
   createStoreMarkets,
   followDatasetEvents,
-  type StoreMarkets,
 } from '#services/stores/serving.js';
 import { createDatasets, type Datasets } from '#services/stores/stores.js';
 import { formatTimestamp } from '#store/document-identity.js';
@@ -54,18 +54,14 @@ export interface MarketComponents {
   readonly jobKinds: DatasetJobs;
 }
 
-export interface MarketComposition {
+export interface MarketComposition extends Omit<
+  Context,
+  'markets' | 'stores' | 'dataVersions' | 'states' | 'approvals'
+> {
   readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
   readonly log: Logger;
-  readonly jobs: JobSystem;
-  readonly calendars: Calendars;
-  readonly secrets: SecretBox;
-  /** Current time for records, in ms since 1970. */
-  readonly now: () => number;
   /** Called when another market is served. */
   readonly onServe: () => void;
 }
@@ -85,7 +81,7 @@ function openDataVersions(
   { role, log, documents, artifacts, jobs }: MarketComposition,
   markets: ServedMarkets,
   timestamp: () => string,
-): DataVersions {
+): DataHistory {
   return createDataVersions({
     documents,
     artifacts,

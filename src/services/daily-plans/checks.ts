@@ -31,9 +31,9 @@ import { requireIndex } from '../indices/documents.js';
 import type { Publications } from '../publication/publications.js';
 import { type Exports, collectBytes } from '../runs/exports.js';
 import type { Approvals } from '../shared/approvals.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { findRun } from '../shared/run-documents.js';
 import { readDeskState } from '../stores/action-desk.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import {
   findIndexMarket,
   type ItemResult,

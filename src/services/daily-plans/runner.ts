@@ -22,9 +22,9 @@ import type { JobLog, JobOrigin } from '#jobs/port/queue.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { DocumentStore } from '#store/port.js';
 import { runUnrestricted } from '#store/reach.js';
-import type { FollowingCalendars } from '../indices/calendars.js';
 import { findIndex } from '../indices/documents.js';
 import type { AccessKeys } from '../keys/keys.js';
+import type { FollowingCalendars } from '../shared/context.js';
 import { type ChecksDependencies, createChecksPerformer, createComparePerformer, describeReason } from './checks.js';
 import type { ScheduleReader } from './schedules.js';
 import {

@@ -34,9 +34,9 @@ import type { Publications } from '../publication/publications.js';
 import type { Reports } from '../reports/reports.js';
 import type { Analytics } from '../runs/backtests.js';
 import { type Exports, collectBytes } from '../runs/exports.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { findRun } from '../shared/run-documents.js';
 import type { DatasetSubmissions } from '../stores/jobs.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import { listFiles } from './stored-days.js';
 
 /** Delay before the first check of a job. The delay is short, because most jobs are short. */

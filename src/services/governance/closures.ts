@@ -32,8 +32,8 @@ import {
   readStoredBody,
 } from '#store/port.js';
 import { hasEnded, readPlanDay } from '../daily-plans/stored-days.js';
-import { ALL_CLOSURES, type FollowingCalendars, readRecordedClosures } from '../indices/calendars.js';
-import type { RunStates } from '../runs/states.js';
+import { ALL_CLOSURES, readRecordedClosures } from '../indices/calendars.js';
+import type { FollowingCalendars, RunStates } from '../shared/context.js';
 import { assertPrecondition, type Precondition } from '../shared/documents.js';
 import { readRun } from '../shared/run-documents.js';
 

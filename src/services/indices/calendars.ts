@@ -24,6 +24,7 @@ import type { RunDocument } from '#domain/definition/runs.js';
 import { DEFAULT_REVIEW, RebalanceSpec } from '#domain/definition/schedule.js';
 import { readLastVersion } from '#store/history/history.js';
 import { type DocumentReader, type DocumentStore, parseStored } from '#store/port.js';
+import type { FollowingCalendars } from '../shared/context.js';
 
 /**
  * Id of the document with the changed sessions of all calendars. It is written together with the document of each
@@ -42,20 +43,6 @@ export async function readRecordedClosures(reader: Pick<DocumentReader, 'get'>):
   const closures = parseStored(storedDocument, RecordedClosures);
   if (closures !== undefined) return closures;
   throw new Refusal('DOCUMENT_UNREADABLE', 'The recorded changes of calendars cannot be read; record them again.');
-}
-
-/** Calendars of this process. They include the changes that any process records. */
-export interface FollowingCalendars extends LiveCalendars {
-  /**
-   * Applies the changes that are recorded now. Reads are made one after another, so the result of the last read is the
-   * newest.
-   */
-  follow(): Promise<void>;
-  /**
-   * Adds a listener that is called after changes were applied to the calendars.
-   * @returns a function that removes the listener
-   */
-  onFollowed(listener: (code: string) => void): () => void;
 }
 
 /**

@@ -26,7 +26,7 @@ import {
   readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
-import type { StoreMarkets } from '../stores/serving.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { readRecordedClosures } from './calendars.js';
 import { findUnknownWatchlists, removeWatchlist, resolveWatchlist } from './watchlists.js';
 

@@ -26,11 +26,11 @@ import { readLogHead } from '#store/history/publication-log.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { assertIdOfPath, assertPrecondition, listTakenIdFindings, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
 import { findLookAhead, findModelsOfOtherStores, findUnknownModels } from '../shared/model-documents.js';
 import { deleteRuns, readRunTime } from '../shared/run-documents.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import {
   checkStoredParts,
   createGoneStoreProblem,

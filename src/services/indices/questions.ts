@@ -39,12 +39,11 @@ import type { LevelSketch as ComputedSketch, ModelFiles } from '#jobs/tasks/indi
 import { getCallMarket, type Markets } from '#market/serve/served-markets.js';
 import { findVersionByEtag, readHead } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DataVersions, StoreMarkets } from '../shared/context.js';
 import { resolveModelFiles } from '../shared/model-documents.js';
 import { readRunDefinition, requireRun } from '../shared/run-documents.js';
 import { prependHead } from '../shared/stamped-json.js';
 import { readAdjustment } from '../shared/store-documents.js';
-import type { DataVersions } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import {
   addStoredParts,

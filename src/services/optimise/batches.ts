@@ -32,10 +32,9 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { requireIndex, resolveReached, runOnStoreOf } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
+import type { DataVersions, StoreMarkets } from '../shared/context.js';
 import { createTimedId, readResultBlock, submitWithFile } from '../shared/jobs.js';
 import { assertModelStore, listOptimisedModels, planModels, requireModel } from '../shared/model-documents.js';
-import type { DataVersions } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import { readArrow, readParquet, storeAccounts, type UploadedLines } from './accounts.js';
 
 export interface BatchJobDependencies {
@@ -153,7 +152,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
 interface BatchesDependencies {
   readonly documents: DocumentStore;
   readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'claim' | 'file' | 'writeFile' | 'remove'>;
+  readonly artifacts: ArtifactStore;
   readonly markets: Markets;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<BatchPayload>;

@@ -1,3 +1,4 @@
+import type { StoreMarkets } from '../shared/context.js';
 import { createTimedId } from '../shared/jobs.js';
 import { countRetainedBytes } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
@@ -55,7 +56,6 @@ import {
   requireModelOnStore,
   resolveModelFiles,
 } from '../shared/model-documents.js';
-import type { StoreMarkets } from '../stores/serving.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;

@@ -26,16 +26,15 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findReferencedStore, type StoredIndex } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
 import { isOfService } from '../runs/backtests.js';
+import type { Context, StoreMarkets } from '../shared/context.js';
 import {
   createRowsInParts,
   createTimedId,
   readResultRows,
   type RowAttempt,
-  type RowsInPartsDependencies,
   type RowsOrder,
   submitWithFile,
 } from '../shared/jobs.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import {
   createOptimisationPlans,
   estimateOptimisationBytes,
@@ -49,7 +48,7 @@ import {
 export interface StudiesDependencies extends OptimisationPlansDependencies {
   readonly documents: DocumentStore;
   readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'read' | 'write' | 'remove'>;
+  readonly artifacts: ArtifactStore;
   readonly stores: Pick<StoreMarkets, 'within'>;
   readonly kind: JobKind<StudyPayload>;
   readonly engineVersion: string;
@@ -197,7 +196,7 @@ function createSeveralStoresRefusal(storeIds: readonly (string | null)[]) {
   return refuseWithFindings('study', [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'runs', message }]);
 }
 
-export type StudyJobDependencies = OptimisationJobDependencies & RowsInPartsDependencies;
+export type StudyJobDependencies = OptimisationJobDependencies & Context;
 
 /** Result of one optimisation of a study, or the reason why there is no result. */
 interface StudyEntry extends RowEntry {

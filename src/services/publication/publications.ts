@@ -31,9 +31,10 @@ import { createHashSigner, createSigningKey } from '#store/history/signing.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import type { SecretBox } from '#store/secret-box.js';
 import { requireIndex } from '../indices/documents.js';
-import { createStoredState, type RunStates } from '../runs/states.js';
+import { createStoredState } from '../runs/states.js';
 import type { ViewMaker } from '../runs/views.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import type { RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
 import {

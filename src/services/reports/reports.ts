@@ -38,7 +38,7 @@ import { loadVersion } from '#store/history/history.js';
 import { type ArtifactStore, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { findIndex } from '../indices/documents.js';
 import { findLastDifference } from '../runs/differences.js';
-import type { RunStates } from '../runs/states.js';
+import type { RunStates } from '../shared/context.js';
 import { addUnreadable, assertIdOfPath, assertPrecondition, type Precondition } from '../shared/documents.js';
 import {
   assertUndamaged,

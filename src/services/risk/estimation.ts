@@ -24,10 +24,10 @@ import type { PortableTaskName, RiskUniverseOrder, TaskInput } from '#jobs/tasks
 import type { ImportedModelOutput, ImportRiskModelInput, RiskModelOutput } from '#jobs/tasks/indices.js';
 import { getLookup, type Markets } from '#market/serve/served-markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../shared/context.js';
 import { writeHashed } from '../shared/documents.js';
 import { createGate, type Requester } from '../shared/gate.js';
 import { getColumns, requireUndamagedRun } from '../shared/run-documents.js';
-import type { DataVersions } from '../stores/data-versions.js';
 
 export interface RiskModelImportsDependencies {
   readonly documents: DocumentStore;

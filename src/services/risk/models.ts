@@ -36,7 +36,7 @@ import { getLookup } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readRecordedClosures } from '../indices/calendars.js';
 import { findIndex } from '../indices/documents.js';
-import type { RunStates } from '../runs/states.js';
+import type { DataVersions, RunStates, StoreMarkets } from '../shared/context.js';
 import { addUnreadable, assertPrecondition, type Precondition } from '../shared/documents.js';
 import {
   assertModelStore,
@@ -49,8 +49,7 @@ import {
   selectIntactModels,
 } from '../shared/model-documents.js';
 import { requireRun } from '../shared/run-documents.js';
-import { type DataVersions, selectVersion } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
+import { selectVersion } from '../stores/data-versions.js';
 
 /**
  * Number of return panels per thread: the panel that was read, the panel in the engine's workspace, and the panel that

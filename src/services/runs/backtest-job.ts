@@ -19,6 +19,7 @@ import {
   type DocumentStore,
   readStoredBody,
 } from '#store/port.js';
+import type { DataVersions, StoreMarkets } from '../shared/context.js';
 import { assertNotDeleted, type JobResultSource } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles } from '../shared/model-documents.js';
 import {
@@ -31,8 +32,6 @@ import {
   requireRun,
   toHashedReference,
 } from '../shared/run-documents.js';
-import type { DataVersions } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import type { RunTexts, StoredResultFile } from './stored-runs.js';
 
 /** Reference that a job stores instead of its result: the run from which the result of a backtest is written. */

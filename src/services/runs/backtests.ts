@@ -22,15 +22,9 @@ import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertOwnName, currentReach, limitJobs, prefixName, withinReach } from '../keys/access.js';
+import type { Context, DataVersions, RunStates, StoreMarkets } from '../shared/context.js';
 import type { Precondition } from '../shared/documents.js';
-import {
-  createRowsInParts,
-  createTimedId,
-  readResultRows,
-  type RowAttempt,
-  type RowsInPartsDependencies,
-  type RowsOrder,
-} from '../shared/jobs.js';
+import { createRowsInParts, createTimedId, readResultRows, type RowAttempt, type RowsOrder } from '../shared/jobs.js';
 import { assertModelStores } from '../shared/model-documents.js';
 import {
   assertSubject,
@@ -44,8 +38,7 @@ import {
   type RunName,
 } from '../shared/run-documents.js';
 import { type RunBytes, prependHeadToStored, type RunRecordReader, type StoredBytes } from '../shared/stamped-json.js';
-import { type DataVersions, selectVersion } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
+import { selectVersion } from '../stores/data-versions.js';
 import type { RunMaker } from './backtest-job.js';
 import {
   assertFirstVersion,
@@ -56,7 +49,7 @@ import {
   type RunnablePlan,
   type VersionedPlan,
 } from './plans.js';
-import { applyStoredTerms, createStoredState, type RunStates } from './states.js';
+import { applyStoredTerms, createStoredState } from './states.js';
 import { assertRecordNamed, computeRecordEtag, createRunList, type RunList, type RunTexts } from './stored-runs.js';
 import { readCompared, type ViewMaker } from './views.js';
 
@@ -411,8 +404,7 @@ export function isOfService({ code }: Refusal): boolean {
   return ERRORS[code].status === 503 && code !== 'OVERLOADED';
 }
 
-export interface RerunJobDependencies extends RowsInPartsDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
+export interface RerunJobTerms {
   readonly runnables: RunnableRuns;
   readonly runMaker: RunMaker;
   /** Number of runs that are kept for each index. Published runs are kept in addition. */
@@ -425,9 +417,12 @@ const OUTCOMES = ['stored', 'current', 'refused'] as const satisfies readonly Re
  * Creates the kind of job that runs stale indices again, in parts. Any node can compute a part: it writes the files of
  * its runs and lists their documents. The end of the job stores all documents.
  */
-export function createRerunJob(dependencies: RerunJobDependencies): JobKind<RerunPayload> {
-  const { documents, runnables, runMaker, runsKept } = dependencies;
-  const parts = createRowsInParts(dependencies);
+export function createRerunJob(
+  context: Context,
+  { runMaker, runnables, runsKept }: RerunJobTerms,
+): JobKind<RerunPayload> {
+  const { documents } = context;
+  const parts = createRowsInParts(context);
 
   async function computeEntry(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
     const newestRun = await findRun(documents, indexId);

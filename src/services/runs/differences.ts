@@ -23,6 +23,7 @@ import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { limitJobs } from '../keys/access.js';
+import type { DataVersions, RunStates, StoreMarkets } from '../shared/context.js';
 import { assertNotDeleted } from '../shared/jobs.js';
 import { createContent, createModelReferences, resolveMatrixPaths } from '../shared/model-documents.js';
 import {
@@ -36,9 +37,7 @@ import {
   requireRun,
   resolveColumnsFile,
 } from '../shared/run-documents.js';
-import { type DataVersions, listVersionFilesBefore } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
-import type { RunStates } from './states.js';
+import { listVersionFilesBefore } from '../stores/data-versions.js';
 
 /** Stored run with all its inputs. */
 interface RunSide {

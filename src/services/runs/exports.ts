@@ -16,6 +16,7 @@ import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/runs
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DataVersions, RunStates, StoreMarkets, VersionedMarket } from '../shared/context.js';
 import {
   assertUndamaged,
   listEarlierFiles,
@@ -25,9 +26,8 @@ import {
   type RunName,
 } from '../shared/run-documents.js';
 import { createStateHead, prependHead, type StateHead, streamWithHead } from '../shared/stamped-json.js';
-import { type DataVersions, listVersionFilesBefore, type VersionedMarket } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
-import { createStoredState, type RunStates } from './states.js';
+import { listVersionFilesBefore } from '../stores/data-versions.js';
+import { createStoredState } from './states.js';
 import { assertReferenceColumn, type ViewCache } from './views.js';
 
 /** Size in bytes of the buffer for one part. It is twice the intended size of a part. */

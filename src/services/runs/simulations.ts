@@ -9,9 +9,9 @@ import type { JobOrigin } from '#jobs/port/queue.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { Markets } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { RunStates } from '../shared/context.js';
 import { assertNotDeleted } from '../shared/jobs.js';
 import { assertUndamaged, createPayload, getColumns, type RequestedRun, requireRun } from '../shared/run-documents.js';
-import type { RunStates } from './states.js';
 import { findIndex } from '../indices/documents.js';
 
 export interface SimulationsDependencies {

@@ -24,10 +24,10 @@ import { listRebalanceDates } from '#domain/definition/schedule.js';
 import type { MarketIdentity } from '#domain/market/market-handle.js';
 import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentKind, DocumentLookup, DocumentStore } from '#store/port.js';
-import { ALL_CLOSURES, createIndexSchedules, type FollowingCalendars } from '../indices/calendars.js';
+import { ALL_CLOSURES, createIndexSchedules } from '../indices/calendars.js';
+import type { FollowingCalendars, RunStates, StateTerms, StoreMarkets } from '../shared/context.js';
 import { readStoredPlan } from '../shared/run-documents.js';
 import { readDataset } from '../shared/store-documents.js';
-import type { StoreMarkets } from '../stores/serving.js';
 import { createBacktestPlans, type PlannedRun } from './plans.js';
 
 /**
@@ -402,46 +402,6 @@ export interface RunStatesDependencies extends RunDefinitionsDependencies, RunSt
   /** Market of the active store. */
   readonly markets: Pick<Markets, 'served' | 'require'>;
   readonly engineVersion: string;
-}
-
-export interface StateTerms {
-  /** True to compare with the content that the run used. Set for a run on data as it was known at a version. */
-  readonly isOfThen: boolean;
-}
-
-/** States of stored runs: whether a run is stale, and which market a view of it may read. */
-export interface RunStates {
-  /**
-   * Returns null if the same request on the current data would give the stored result; otherwise why the run is stale.
-   * @cost of a look-up, until a definition changes
-   */
-  findStaleState(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
-  /**
-   * Returns the reasons why recorded calendar changes would make a run stale. Returns no reasons if it stays current.
-   */
-  reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]>;
-  /**
-   * Returns the plan that the request of a stored run would get now. @throws the refusals of `BacktestPlans.planRun`
-   */
-  planNow(run: RunDocument): Promise<BacktestPlan>;
-  /**
-   * Returns the market of a run's store, for a view that needs prices.
-   * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, STORE_MISMATCH if the store cannot be read
-   */
-  requireMarket(run: RunDocument): Promise<ServedMarket>;
-  /**
-   * Returns the same market as `requireMarket`. Returns undefined if the store of the run is unknown and no store is
-   * active.
-   * @throws Refusal STORE_MISMATCH
-   */
-  servedMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /**
-   * Returns the same market as `servedMarket`. Returns undefined if the store is unreadable, for views that can leave
-   * out figures.
-   */
-  findMarket(run: RunDocument): Promise<ServedMarket | undefined>;
-  /** Returns the store on which a run is computed; undefined for the active store. */
-  findStore(run: RunDocument): Promise<string | undefined>;
 }
 
 export function createRunStates(dependencies: RunStatesDependencies): RunStates {

@@ -18,6 +18,7 @@ import {
   readStoredBody,
   type UnreadableCause,
 } from '#store/port.js';
+import type { RunStates } from '../shared/context.js';
 import { addUnreadable, countSkipped, type Precondition } from '../shared/documents.js';
 import {
   assertHasRuns,
@@ -33,7 +34,7 @@ import {
   requireRun,
 } from '../shared/run-documents.js';
 import { removeMarks, type StoredBytes } from '../shared/stamped-json.js';
-import { createStoredState, type RunStates } from './states.js';
+import { createStoredState } from './states.js';
 import type { ViewMaker } from './views.js';
 
 /**

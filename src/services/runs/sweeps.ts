@@ -40,10 +40,10 @@ import {
   resolveReached,
 } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
+import type { DataVersions, StoreMarkets } from '../shared/context.js';
 import { assertNotDeleted, createTimedId, readResultRows } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles, planModels } from '../shared/model-documents.js';
-import { type DataVersions, selectVersion } from '../stores/data-versions.js';
-import type { StoreMarkets } from '../stores/serving.js';
+import { selectVersion } from '../stores/data-versions.js';
 import { assertSomeVersion } from './plans.js';
 
 export interface SweepJobDependencies {

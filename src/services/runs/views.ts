@@ -55,6 +55,7 @@ import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
+import type { RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import {
   type RequestedMeasure,
@@ -82,7 +83,7 @@ import {
 } from '../shared/stamped-json.js';
 import { type ActionEffects, type ExDates, formatActionKey } from '../stores/action-desk.js';
 import { type BacktestPlans, createBacktestPlans } from './plans.js';
-import { createStoredState, type RunStates } from './states.js';
+import { createStoredState } from './states.js';
 
 /** Maximum memory of the cache in bytes. It is enough for several hundred views of usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;

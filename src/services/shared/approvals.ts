@@ -265,15 +265,6 @@ export interface Approvals extends ApprovalGate {
   decide(approvalId: number, decision: ApprovalDecision, comment: string | null, decider: Decider): Promise<Approval>;
 }
 
-export interface ApprovalsDependencies {
-  readonly documents: DocumentStore;
-  readonly rules: ApprovalRules;
-  /** Hours until a request expires. */
-  readonly hours: number;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-}
-
 /** Maximum number of open requests. It is larger than the number of indices that a service has in all families. */
 const OPEN_MAX = 5000;
 
@@ -286,7 +277,15 @@ class UnapprovedChange extends Error {
   }
 }
 
-export function createApprovals({ documents, rules, hours, now }: ApprovalsDependencies): Approvals {
+/**
+ * @param rules changes that need a second person
+ * @param hours hours until a request expires
+ * @param now returns the time in ms since 1970
+ */
+export function createApprovals(
+  documents: DocumentStore,
+  { rules, hours, now }: { readonly rules: ApprovalRules; readonly hours: number; readonly now: () => number },
+): Approvals {
   const formatTime = (): string => formatTimestamp(now());
   const storedApprovals = createStoredApprovals(documents, now);
   const { find, findOpen, save } = storedApprovals;

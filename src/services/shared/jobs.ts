@@ -19,10 +19,10 @@ import type { JobQuery, LocatedJob, PartOutput, StoredInput, WrittenParts } from
 import type { PortableTaskName } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks } from '#jobs/tasks/messages.js';
 import type { RowEntry, SumRowsInput } from '#jobs/tasks/runs.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { limitJobs } from '../keys/access.js';
+import type { Context } from './context.js';
 
 interface JobEvent {
   /** Counter for `Last-Event-ID`. */
@@ -192,13 +192,7 @@ export interface JobKindsService {
   resume(kind: JobKindName, by: Authorship): Promise<JobKindState>;
 }
 
-export interface JobKindsDependencies {
-  readonly paused: PausedKinds;
-  /** Returns the current time in milliseconds since 1970. */
-  readonly now: () => number;
-}
-
-export function createJobKinds({ paused, now }: JobKindsDependencies): JobKindsService {
+export function createJobKinds({ now }: Context, paused: PausedKinds): JobKindsService {
   const readState = async (kind: JobKindName): Promise<JobKindState> => ({
     kind,
     lane: JOB_KIND_CATALOGUE[kind].lane,
@@ -318,9 +312,7 @@ export interface JobsService {
   followAll(seconds: number, client: string | null): Promise<AsyncIterableIterator<AnyJobEvent>>;
 }
 
-export interface JobsServiceDependencies {
-  readonly system: JobSystem;
-  readonly artifacts: ArtifactStore;
+export interface JobsServiceTerms {
   /** Sources of results by job kind. They write a result when it is read. */
   readonly results?: Partial<Record<JobKindName, JobResultSource>> | undefined;
   /** Called for each job that a client cancels. If absent, nothing is called. */
@@ -329,13 +321,10 @@ export interface JobsServiceDependencies {
   readonly stopping: AbortSignal;
 }
 
-export function createJobsService({
-  system,
-  artifacts,
-  stopping,
-  onCancelled = async () => {},
-  results = {},
-}: JobsServiceDependencies): JobsService {
+export function createJobsService(
+  { jobs: system, artifacts }: Context,
+  { stopping, onCancelled = async () => {}, results = {} }: JobsServiceTerms,
+): JobsService {
   const admitFollower = createFollowers();
   setMaxListeners(0, stopping); // one listener per waiting client
 
@@ -540,18 +529,11 @@ interface RowsResult {
   readonly rows: RowsInBlocks;
 }
 
-export interface RowsInPartsDependencies {
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  readonly markets: Pick<Markets, 'settled'>;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-}
-
 /** Share of the progress that remains after all items are computed. */
 const SUMMING = 0.02;
 
 /** @returns functions that compute the items of a job in parts; each part writes its entries as JSON */
-export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDependencies): RowsInParts {
+export function createRowsInParts({ artifacts, markets, workers }: Context): RowsInParts {
   const readOutput: RowsInParts['readOutput'] = async (order, parts, { attempt, share }) => {
     await markets.settled();
     const { positions } = divideEvenly(order.count);
@@ -612,12 +594,6 @@ const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
   computed: () => {},
 });
 
-export interface FileDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly jobs: Pick<Jobs, 'submit'>;
-  readonly artifacts: Pick<ArtifactStore, 'remove'>;
-}
-
 export interface FileSubmission<P, I> extends Omit<Submission<P>, 'payload' | 'compared'> {
   /** Input with the new file. */
   readonly input: I;
@@ -631,7 +607,7 @@ export interface FileSubmission<P, I> extends Omit<Submission<P>, 'payload' | 'c
  * that no job has is removed.
  */
 export async function submitWithFile<P, I extends { readonly file: ArtifactRef }>(
-  { documents, jobs, artifacts }: FileDependencies,
+  { documents, jobs, artifacts }: Pick<Context, 'documents' | 'jobs' | 'artifacts'>,
   { input, createPayload, select, ...submission }: FileSubmission<P, I>,
 ): Promise<JobStatus> {
   const { kind } = submission;

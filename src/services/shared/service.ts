@@ -9,12 +9,11 @@ import type {
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { type ErrorCode, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay, parseDay, toLocalDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import { createStoreFinder } from '#domain/definition/references.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/port/queue.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import type { DocumentStore } from '#store/port.js';
+import type { Context } from './context.js';
 import { readDataset } from './store-documents.js';
 
 export interface Changelog {
@@ -25,16 +24,10 @@ export interface Changelog {
   read(since: string | undefined): ChangelogResponse;
 }
 
-export interface ChangelogDependencies {
-  /** Text of the changelog in Markdown, with the headings of Keep a Changelog. */
-  readonly text: string;
-  /** The running engine version. */
-  readonly version: string;
-}
-
 const UNRELEASED = 'Unreleased';
 
-export function createChangelog({ text, version }: ChangelogDependencies): Changelog {
+/** @param text changelog in Markdown, with the headings of Keep a Changelog */
+export function createChangelog(text: string, { engineVersion: version }: Context): Changelog {
   const entries = parseChangelog(text).filter((entry) => entry.version === UNRELEASED || entry.sections.length > 0);
   return {
     read(sinceText) {
@@ -100,13 +93,6 @@ type Freshness = Health['freshness'];
 /** Function that compares the data stores in use with their calendars. */
 type FreshnessReader = (served: Pick<Health['store'], 'active' | 'end'>) => Promise<Freshness>;
 
-interface FreshnessDependencies {
-  readonly documents: Pick<DocumentStore, 'list'>;
-  readonly calendars: Calendars;
-  /** Returns the current time in ms since 1970. */
-  readonly now: () => number;
-}
-
 /**
  * Maximum age in ms of a comparison. Health is requested every few seconds, and a comparison reads every index; another
  * index or session then appears within a minute.
@@ -117,20 +103,20 @@ const KEPT_MS = 60_000;
  * Creates a reader of the newest dates of the served store and of each store that an index names. Each store is compared
  * with the calendars of its indices. A comparison is repeated after a minute, and if the served data changes.
  */
-export function createFreshnessReader(dependencies: FreshnessDependencies): FreshnessReader {
+export function createFreshnessReader(context: Context): FreshnessReader {
   toLocalDay('UTC', 0); // the first use of a time zone loads their data for 35 ms, which no request should pay
   let cached: { readonly key: string; readonly until: number; readonly freshness: Freshness } | undefined;
   return async ({ active, end }) => {
-    const time = dependencies.now();
+    const time = context.now();
     const key = `${active} ${end}`;
     if (cached?.key !== key || cached.until <= time)
-      cached = { key, until: time + KEPT_MS, freshness: await compareStores(dependencies, { active, end }, time) };
+      cached = { key, until: time + KEPT_MS, freshness: await compareStores(context, { active, end }, time) };
     return cached.freshness;
   };
 }
 
 async function compareStores(
-  { documents, calendars }: FreshnessDependencies,
+  { documents, calendars }: Context,
   { active, end }: Parameters<FreshnessReader>[0],
   time: number,
 ): Promise<Freshness> {
@@ -202,8 +188,7 @@ export interface HealthService {
   readiness(): readonly HealthCheck[];
 }
 
-export interface HealthDependencies {
-  readonly version: string;
+export interface HealthSources {
   readonly build: Health['build'];
   readonly startedAt: Date;
   /** Monotonic clock in milliseconds. */
@@ -212,7 +197,6 @@ export interface HealthDependencies {
   readonly store: () => Promise<Health['store']>;
   /** Compares the data stores in use with their calendars. */
   readonly freshness: FreshnessReader;
-  readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
   /** Returns true if the sources that `read` and `look` use can be reached. */
   readonly isReachable: () => boolean;
   readonly checks: readonly PartCheck[];
@@ -233,9 +217,9 @@ const READ_MS = 2000;
 
 const STATES_MAX = 20;
 
-export function createHealth(dependencies: HealthDependencies): HealthService {
-  const { version, build, startedAt, monotonic, draining, checks } = dependencies;
-  const { read, last } = createReader(dependencies);
+export function createHealth({ jobs, engineVersion }: Context, sources: HealthSources): HealthService {
+  const { build, startedAt, monotonic, draining, checks } = sources;
+  const { read, last } = createReader(jobs, sources);
   const startedMs = monotonic();
   const startTime = formatTimestamp(startedAt.getTime());
   const runChecks = (): HealthCheck[] =>
@@ -262,7 +246,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     return {
       status,
       reason,
-      version,
+      version: engineVersion,
       build,
       started_at: startTime,
       uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
@@ -275,7 +259,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   };
   let cachedReport: HealthReport | Promise<HealthReport> | undefined;
   return {
-    version,
+    version: engineVersion,
     async look() {
       await createReport();
     },
@@ -306,7 +290,10 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
  * Creates a reader of documents and jobs for the health report. If they are unavailable, it returns the previous
  * values.
  */
-function createReader({ store, jobs, freshness, isReachable }: HealthDependencies): {
+function createReader(
+  jobs: JobReader,
+  { store, freshness, isReachable }: HealthSources,
+): {
   readonly read: () => Promise<StoredHealth>;
   /** Values that were read last. */
   readonly last: StoredHealth;

@@ -6,9 +6,9 @@ import { removePassword } from '#domain/definition/datasets.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import { compareSentences, createMethodology } from '#domain/definition/methodology.js';
 import { type Authorship, type Subject, VERSIONED_DOCUMENTS, type VersionedKind } from '#domain/definition/versions.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { hasVersions, type HistoryHead, loadVersion, readHead, type StoredVersion } from '#store/history/history.js';
-import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
+import type { DocumentTransaction, UnreadableCause } from '#store/port.js';
+import type { Context } from './context.js';
 import { countSkipped } from './documents.js';
 import { deleteRuns } from './run-documents.js';
 import { readAdjustment } from './store-documents.js';
@@ -49,12 +49,7 @@ export interface PurgedDocument {
   readonly purgedRuns: number;
 }
 
-export interface VersionsDependencies {
-  readonly documents: DocumentStore;
-  readonly markets: Pick<Markets, 'served'>;
-}
-
-export function createVersions({ documents, markets }: VersionsDependencies): Versions {
+export function createVersions({ documents, markets }: Context): Versions {
   async function requireHead(subject: Subject): Promise<HistoryHead> {
     const head = await readHead(documents, subject);
     if (!hasVersions(head)) throw refuseMissing(subject);

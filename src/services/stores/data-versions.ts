@@ -29,6 +29,7 @@ import {
   readStoredBody,
   type UnreadableCause,
 } from '#store/port.js';
+import type { DataVersions, VersionedMarket } from '../shared/context.js';
 import { countSkipped } from '../shared/documents.js';
 import { readRun } from '../shared/run-documents.js';
 import {
@@ -548,15 +549,8 @@ export interface DataVersionsDependencies {
   readonly onCopyFailure: (cause: unknown) => void;
 }
 
-/** Served market with its position in the history of its store. */
-export interface VersionedMarket {
-  readonly served: ServedMarket;
-  /** Number of the version; null if the content was served before versions existed. */
-  readonly version: number | null;
-}
-
-/** Contents of data stores that have been served. */
-export interface DataVersions {
+/** Versions of data stores, and the recording of new ones. */
+export interface DataHistory extends DataVersions {
   /**
    * Prepares a new version with the current content of a store. Returns null if the latest version has the same
    * content. If other programs can change the source, the content is copied after it is served.
@@ -577,47 +571,11 @@ export interface DataVersions {
   onContent: PendingCopies['onContent'];
   /** Copies a content that is already served, if a copy is needed. */
   copyUsed(market: ServedMarket, kind: DatasetDocument['kind']): void;
-  /** Lists versions, newest first. @throws Refusal STORE_NOT_FOUND */
-  list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
-  /**
-   * Returns the served store as it was known at a time. Without a time, returns the current content.
-   * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
-   */
-  at(asKnownOn: AsKnownOn | undefined): Promise<VersionedMarket>;
-  /** Returns the market of `at` without the version. If no date is given, nothing is read. */
-  servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
-  /**
-   * Returns the earlier contents of the served store that are available. The first content counts as known from the
-   * start of the history.
-   * @param version version of the content; null if the version is unknown
-   * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
-   */
-  before(version: number | null): Promise<EarlierContentReferences>;
-  /**
-   * Compares two versions of the store whose market this call uses. Returns a DataDifference as JSON. @throws Refusal
-   * STORE_NOT_FOUND, and the refusals of `at`
-   */
-  difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
-  /** Returns the version that has this content; null if there is none. */
-  findVersion(datasetId: string, contentHash: string): Promise<number | null>;
   /** Resolves when every waiting copy is complete or was given up. */
   close(): Promise<void>;
 }
 
-export interface VersionsQuery {
-  readonly limit: number;
-  readonly before?: number | undefined;
-}
-
-export interface DifferenceQuery {
-  readonly from: number;
-  readonly to: number;
-  readonly limit: number;
-  /** True to list values of appended bars, too. */
-  readonly appended: boolean;
-}
-
-export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
+export function createDataVersions(dependencies: DataVersionsDependencies): DataHistory {
   const { documents, jobs, markets } = dependencies;
   const copies = createContentCopies(dependencies);
   const pendingCopies = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });

@@ -39,7 +39,7 @@ import {
   type SeriesRequest,
 } from '#market/serve/price-series.js';
 import { findValueAt, getLookup, type Markets, type ServedMarket } from '#market/serve/served-markets.js';
-import type { DataVersions } from './data-versions.js';
+import type { DataVersions } from '../shared/context.js';
 
 const LAST_DAY: Day = parseValidDay('9999-12-31');
 

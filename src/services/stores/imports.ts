@@ -21,7 +21,7 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Gate, Requester } from '../shared/gate.js';
 import { blankDataset, createSlug, recordCopy, requireDataset, toDataStore } from '../shared/store-documents.js';
 import type { RepairedStore } from './audits.js';
-import type { DataVersions } from './data-versions.js';
+import type { DataHistory } from './data-versions.js';
 import { publishReplaced, type StoreFiles } from './files.js';
 import {
   assertFilesUnchanged,
@@ -40,7 +40,7 @@ interface ImportCommitDependencies {
   readonly activations: Activations;
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
+  readonly versions: Pick<DataHistory, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
@@ -261,7 +261,7 @@ export interface DatasetImportsDependencies {
   /** Returns the calendars of the indices that use a store. */
   readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
+  readonly versions: Pick<DataHistory, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
 }
 

@@ -34,6 +34,7 @@ import {
 import { GENERATOR } from '#market/synthetic/factors.js';
 import { countRowsByTable, type TableKind } from '#market/tables/table-kinds.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { findPublishedThrough } from '../shared/run-documents.js';
 import {
   isRefreshable,
@@ -43,7 +44,7 @@ import {
   toDataStore,
 } from '../shared/store-documents.js';
 import { isGap } from './audits.js';
-import { type DataVersions, purgeDataVersions } from './data-versions.js';
+import { type DataHistory, purgeDataVersions } from './data-versions.js';
 import type { StoreFiles } from './files.js';
 import {
   type AddedContent,
@@ -63,13 +64,12 @@ import {
   createSyntheticSpec,
   createWritingDataset,
   deleteUnwritten,
-  hasGrown,
   findNewWarnings,
+  hasGrown,
   isChange,
   isOtherTable,
   replaceDataset,
   selectReusableFiles,
-  type StoreMarkets,
   summariseServed,
 } from './serving.js';
 
@@ -107,7 +107,7 @@ export interface DatasetJobsDependencies {
   readonly calendars: Calendars;
   /** Returns the calendars of the indices that use a store. */
   readonly calendarsInUse: CalendarsInUse;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
+  readonly versions: Pick<DataHistory, 'prepare' | 'preserve'>;
   readonly timestamp: () => string;
 }
 

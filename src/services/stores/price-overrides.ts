@@ -8,9 +8,9 @@ import { findCell, type PriceLocation } from '#market/content/merge.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { ApprovalAgreement, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { requireDataset } from '../shared/store-documents.js';
 import type { DatasetSubmissions } from './jobs.js';
-import type { StoreMarkets } from './serving.js';
 
 /** Author of an override, on whose behalf the refresh runs. */
 export interface OverrideAuthor {

@@ -35,7 +35,7 @@ import {
   toDataStore,
 } from '../shared/store-documents.js';
 import type { VersionContent } from '../shared/versions.js';
-import { type DataVersions, purgeDataVersions } from './data-versions.js';
+import { type DataHistory, purgeDataVersions } from './data-versions.js';
 import { publishReplaced } from './files.js';
 import { createLoadedFields, type DatasetActivity, type DatasetLoading, placeFindings, refuseData } from './loading.js';
 import { activateDataset, type Activations, replaceDataset } from './serving.js';
@@ -325,7 +325,7 @@ export interface DatasetRegistrationDependencies {
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
   readonly timestamp: () => string;
-  readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly versions: Pick<DataHistory, 'prepare'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
 }
 

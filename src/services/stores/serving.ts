@@ -52,6 +52,7 @@ import {
 } from '#store/port.js';
 import { runUnrestricted } from '#store/reach.js';
 import { currentReach, outside } from '../keys/access.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { writeHashed } from '../shared/documents.js';
 import {
   deleteLeftovers,
@@ -60,7 +61,7 @@ import {
   recordDataVersion,
   requireDataset,
 } from '../shared/store-documents.js';
-import { type DataVersions, purgeDataVersions } from './data-versions.js';
+import { type DataHistory, purgeDataVersions } from './data-versions.js';
 import {
   createLoadedFields,
   type DatasetActivity,
@@ -559,27 +560,6 @@ export function countRows({ rows }: Pick<DatasetDocument, 'rows'>): number {
   return Object.values(rows ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
-/** Markets of all data stores. The active store is in memory; another store is loaded when it is first used. */
-export interface StoreMarkets {
-  /**
-   * Returns the present market of a store.
-   * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_UNAVAILABLE; VALIDATION_FAILED,
-   * NOT_SUPPORTED if its source cannot be read
-   */
-  of(datasetId: string): Promise<ServedMarket>;
-  /**
-   * Runs work on the market of a store. If no store is given, the work uses the market of the current call. @throws
-   * Refusal, see `of`
-   */
-  within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
-  /** Caches the new content of an inactive store, if this process has the content. */
-  onContent(event: CommitEvents['store-content']): void;
-  /** Releases the content of a removed store. */
-  onRemoved(event: CommitEvents['store-removed']): void;
-  /** Returns the ids of the cached stores other than the active store, least recently used first. */
-  listKept(): readonly string[];
-}
-
 export interface StoreMarketsDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
   /** Market of the active store. */
@@ -698,7 +678,7 @@ export interface DatasetEventsDependencies {
   readonly markets: Pick<ServedMarkets, 'declare'>;
   readonly stores: Pick<StoreMarkets, 'onContent' | 'onRemoved'>;
   readonly activations: Pick<Activations, 'onActivated'>;
-  readonly versions: Pick<DataVersions, 'onContent'>;
+  readonly versions: Pick<DataHistory, 'onContent'>;
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
@@ -848,7 +828,7 @@ export interface SettledSource {
 
 export interface SettlingDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly versions: Pick<DataVersions, 'last'>;
+  readonly versions: Pick<DataHistory, 'last'>;
   readonly calendarsInUse: CalendarsInUse;
   readonly timestamp: () => string;
 }
@@ -907,7 +887,7 @@ export interface DatasetResumptionDependencies {
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
   readonly closing: AbortSignal;
-  readonly versions: Pick<DataVersions, 'prepare' | 'copyUsed' | 'last'>;
+  readonly versions: Pick<DataHistory, 'prepare' | 'copyUsed' | 'last'>;
   readonly timestamp: () => string;
 }
 
@@ -1049,7 +1029,7 @@ export interface StoreContentsDependencies {
   readonly documents: DocumentStore;
   readonly activations: Pick<Activations, 'prepare' | 'replace' | 'shared'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'last'>;
+  readonly versions: Pick<DataHistory, 'prepare' | 'last'>;
   readonly timestamp: () => string;
   /** True if the service writes nothing. */
   readonly isReadOnly: boolean;

@@ -26,17 +26,18 @@ import type { ServedMarkets } from '#market/serve/served-markets.js';
 import { createProblems } from '#market/tables/problems.js';
 import { type DocumentStore, readStoredBody } from '#store/port.js';
 import type { SecretBox } from '#store/secret-box.js';
+import type { StoreMarkets } from '../shared/context.js';
 import { createGate, type Gate, type Requester } from '../shared/gate.js';
 import { readDataset, toListedDataset } from '../shared/store-documents.js';
 import { createDatasetAudits, createPartialDatesReader } from './audits.js';
-import type { DataVersions } from './data-versions.js';
+import type { DataHistory } from './data-versions.js';
 import type { ServedDataset } from './data.js';
 import type { StoreFiles } from './files.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import { createDatasetSubmissions, type DatasetJobs, type DatasetSubmissions } from './jobs.js';
 import { convertFailure, createDatasetActivity, type DatasetLoading, placeFindings, refuseData } from './loading.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
-import { type Activations, createDatasetResumption, type StoreMarkets } from './serving.js';
+import { type Activations, createDatasetResumption } from './serving.js';
 
 export interface DatasetInspectionsDependencies {
   readonly locations: Locations;
@@ -136,7 +137,7 @@ export interface DatasetsDependencies {
   readonly files: StoreFiles;
   readonly calendars: Calendars;
   readonly calendarsInUse: CalendarsInUse;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
+  readonly versions: Pick<DataHistory, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
   readonly secrets: Pick<SecretBox, 'seal'>;
   readonly timestamp: () => string;
 }

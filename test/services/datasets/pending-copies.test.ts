@@ -4,7 +4,7 @@ import type { Jobs } from '#jobs/port/job-kind.js';
 import { digestContent } from '#market/content/content-hash.js';
 import { createServedMarkets, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { recordDataVersion } from '#services/shared/store-documents.js';
-import { createDataVersions, type DataVersions } from '#services/stores/data-versions.js';
+import { createDataVersions, type DataHistory } from '#services/stores/data-versions.js';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { copyMarket, rebuildEarlierMarket, writeContentChange, writeContentCopy } from '#workers/market/markets.js';
@@ -34,7 +34,7 @@ async function createMarket(...closes: readonly number[]): Promise<ServedMarket>
 }
 
 interface Desk {
-  readonly versions: DataVersions;
+  readonly versions: DataHistory;
   readonly failures: unknown[];
   serve(market: ServedMarket): Promise<void>;
   /** Allows waiting and later copies to be made. */

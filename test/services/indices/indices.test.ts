@@ -103,7 +103,7 @@ function setUp(live: readonly string[] = []) {
       settled: async () => undefined,
     },
     calendars: { list: () => [calendar], get: () => undefined },
-    approvals: createApprovals({ documents, rules: {}, hours: 72, now: Date.now }),
+    approvals: createApprovals(documents, { rules: {}, hours: 72, now: Date.now }),
   });
   return { documents, indices, cancelled: cancelledJobs };
 }

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ChangelogResponse } from '#contract/service.js';
 import { compareVersions, parseVersion } from '#base/version.js';
 import { createChangelog } from '#services/shared/service.js';
+import { createTestContext } from '../context.js';
 
 const TEXT = `# Changelog
 
@@ -41,7 +42,7 @@ Words before the first release are no entry.
 [1.10.0]: https://example.com/compare
 `;
 
-const changelog = createChangelog({ text: TEXT, version: '1.10.0' });
+const changelog = createChangelog(TEXT, createTestContext({ engineVersion: '1.10.0' }));
 const listVersions = (since?: string) => changelog.read(since).entries.map(({ version }) => version);
 
 test('entries are listed newest first; a release without changes is omitted, an empty Unreleased is not', () => {
@@ -115,7 +116,8 @@ describe('versions', () => {
 
 test('the shipped changelog has a valid form, and an entry for the running version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-  const shippedChangelog = createChangelog({ text: readFileSync('CHANGELOG.md', 'utf8'), version }).read(undefined);
+  const context = createTestContext({ engineVersion: version });
+  const shippedChangelog = createChangelog(readFileSync('CHANGELOG.md', 'utf8'), context).read(undefined);
   expect(
     ChangelogResponse.parse(shippedChangelog)
       .entries.slice(0, 2)

@@ -3,6 +3,7 @@ import { describeLag } from '#cli/compose/core.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createFreshnessReader } from '#services/shared/service.js';
 import type { DocumentStore } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 const createIndex = (id: string, fields = {}) => ({
   id,
@@ -27,7 +28,8 @@ function createReader(indices: readonly object[], clock: { now: number }) {
       });
     },
   };
-  return { counts, read: createFreshnessReader({ documents, calendars: openCalendars(), now: () => clock.now }) };
+  const context = createTestContext({ documents, calendars: openCalendars(), now: () => clock.now });
+  return { counts, read: createFreshnessReader(context) };
 }
 
 const at = (time: string) => ({ now: Date.parse(time) });

@@ -6,6 +6,7 @@ import { createHealthHandlers } from '#http/routes/service.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { type PartCheck, createHealth } from '#services/shared/service.js';
+import { createTestContext } from '../context.js';
 
 function createService(
   checks: readonly PartCheck[],
@@ -17,9 +18,22 @@ function createService(
     freshness = [] as Health['freshness'],
   } = {},
 ) {
-  return createHealth({
+  const context = createTestContext({
+    engineVersion: '1.0.0',
+    jobs: {
+      async counts() {
+        if (outage.is) throw new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
+        return { pending: 2, running: 1 };
+      },
+      lanes: async () => ({
+        heavy: { waiting: 2, running: 1, places: 4, oldestSeconds: 1.5 },
+        huge: { waiting: 1, running: 0, places: 2, oldestSeconds: 9 },
+        light: { waiting: 0, running: 0, places: 4, oldestSeconds: null },
+      }),
+    },
+  });
+  return createHealth(context, {
     build: null,
-    version: '1.0.0',
     startedAt: new Date('2026-11-20T03:05:40.123Z'),
     monotonic: () => 0,
     draining: () => draining,
@@ -33,17 +47,6 @@ function createService(
       };
     },
     freshness: async () => freshness,
-    jobs: {
-      async counts() {
-        if (outage.is) throw new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
-        return { pending: 2, running: 1 };
-      },
-      lanes: async () => ({
-        heavy: { waiting: 2, running: 1, places: 4, oldestSeconds: 1.5 },
-        huge: { waiting: 1, running: 0, places: 2, oldestSeconds: 9 },
-        light: { waiting: 0, running: 0, places: 4, oldestSeconds: null },
-      }),
-    },
     isReachable: () => true,
     checks,
   });

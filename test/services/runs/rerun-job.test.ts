@@ -8,6 +8,7 @@ import { createRerunJob } from '#services/runs/backtests.js';
 import { findRun, readRunList } from '#services/shared/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 const IDS = Array.from({ length: 20 }, (_, i) => `I${i}`);
 const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
@@ -34,10 +35,13 @@ async function createWorld(findRefusal: (id: string) => Refusal | undefined = ()
     request: {},
     artifacts: { columns: createRefTo(formatHex(++files.made)) },
   });
-  const kind = createRerunJob({
+  const context = createTestContext({
     documents,
     artifacts: { read: async ({ name }) => writtenFiles.get(name)! },
     markets: { settled: async () => {} },
+    workers: 1,
+  });
+  const kind = createRerunJob(context, {
     runnables: {
       onStoredTerms: async () => ({}) as never,
       currentRun: async () => undefined,
@@ -49,7 +53,6 @@ async function createWorld(findRefusal: (id: string) => Refusal | undefined = ()
     },
     runMaker: { make: async ({ plan }) => runOf(plan.runId) },
     runsKept: 3,
-    workers: 1,
   });
   const createAttempt = (inParts: Attempt['inParts']) =>
     ({

@@ -4,6 +4,7 @@ import type { JobKind, Submission } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { submitWithFile } from '#services/shared/jobs.js';
 import type { ArtifactRef, DocumentLookup } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 interface Payload {
   readonly runs: { readonly file: ArtifactRef; readonly count: number };
@@ -16,7 +17,7 @@ async function submitRuns(runs: Payload['runs'], stored: Payload | undefined, fa
   const submitted: Submission<Payload>[] = [];
   const removed: string[] = [];
   const outcome = await submitWithFile<Payload, Payload['runs']>(
-    {
+    createTestContext({
       documents: {
         get: async () =>
           stored === undefined ? undefined : ({ body: { payload: stored } } as unknown as DocumentLookup),
@@ -29,7 +30,7 @@ async function submitRuns(runs: Payload['runs'], stored: Payload | undefined, fa
         },
       },
       artifacts: { remove: async (names) => void removed.push(...names) },
-    },
+    }),
     {
       kind: { kind: 'study', decode: (payload) => payload } as JobKind<Payload>,
       input: runs,

@@ -123,12 +123,12 @@ async function moveStore(body: unknown, from: FileLocation, to: FileLocation): P
   if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;
   if (from.kind === 'home' && to.kind === 'shared') {
     const { stores: root } = from.folders;
-    const files = createSharedStoreFiles({ ...to, folders: createManagedFolders(root), root });
+    const files = createSharedStoreFiles(to.artifacts, createManagedFolders(root), root);
     return { ...store, ...(await files.keep(join(root, basename(store.location)))) };
   }
   if (from.kind !== 'shared' || to.kind !== 'home') return body;
   const { stores: root } = to.folders;
-  const files = createSharedStoreFiles({ ...from, folders: createManagedFolders(root), root });
+  const files = createSharedStoreFiles(from.artifacts, createManagedFolders(root), root);
   const { kept: _kept, ...movedStore } = await files.here(store);
   return movedStore;
 }

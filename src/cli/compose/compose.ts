@@ -168,6 +168,7 @@ import { findRun } from '#services/shared/run-documents.js';
 import { createChangelog, createFreshnessReader, createHealth, type HealthService } from '#services/shared/service.js';
 import { createVersions } from '#services/shared/versions.js';
 import { createActionDesk } from '#services/stores/action-desk.js';
+import { createData } from '#services/stores/data.js';
 import { relocateDatasets } from '#services/stores/files.js';
 import { createPriceOverriding } from '#services/stores/price-overrides.js';
 import type { Activations } from '#services/stores/serving.js';
@@ -360,7 +361,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
 /** Composes the corporate actions desk. It reads the effects of actions from views of runs. */
 function composeDesk(core: JobComponents, views: RunViews) {
   const effects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
-  return createActionDesk({ ...core, effects });
+  return createActionDesk(core, effects);
 }
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
@@ -439,15 +440,16 @@ function composeHistory(core: Core) {
 /** Composes the data stores. Their job handlers already exist. */
 function composeDatasets(core: Core) {
   const watchlists = createWatchlists(core);
-  const priceOverrides = createPriceOverriding(core);
+  const priceOverrides = createPriceOverriding(core, core.datasets);
+  const data = createData(core, core.datasets.datasetInUse);
   return {
     watchlists,
     kinds: core.jobKinds,
-    called: { datasets: core.datasets, dataVersions: core.dataVersions, data: core.data, priceOverrides, watchlists },
+    called: { datasets: core.datasets, dataVersions: core.dataVersions, data, priceOverrides, watchlists },
     handlers: {
       ...createDatasetHandlers(core.datasets),
       ...createOverrideHandlers(priceOverrides),
-      ...createDataHandlers(core.data),
+      ...createDataHandlers(data),
     },
   };
 }

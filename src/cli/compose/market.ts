@@ -17,9 +17,8 @@ import {
 } from '#market/serve/served-markets.js';
 import { readCalendarsInUse } from '#services/indices/calendars.js';
 import type { Context, DataVersions, StoreMarkets } from '#services/shared/context.js';
-import { createDataVersions, type DataHistory } from '#services/stores/data-versions.js';
-import { createData, type Data } from '#services/stores/data.js';
-import { createSharedStoreFiles, localStoreFiles } from '#services/stores/files.js';
+import { createDataVersions } from '#services/stores/data-versions.js';
+import { createSharedStoreFiles, localStoreFiles, type SourceContext } from '#services/stores/files.js';
 import { createDatasetJobs, type DatasetJobs } from '#services/stores/jobs.js';
 import { createDatasetLoading } from '#services/stores/loading.js';
 import {
@@ -32,9 +31,7 @@ import {
   followDatasetEvents,
 } from '#services/stores/serving.js';
 import { createDatasets, type Datasets } from '#services/stores/stores.js';
-import { formatTimestamp } from '#store/document-identity.js';
 import type { Home } from '#store/home/home.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { changePassword, type SecretBox } from '#store/secret-box.js';
 import type { Settings } from '../settings/settings.js';
 import { getBuildVersion } from '../version.js';
@@ -48,7 +45,6 @@ export interface MarketComponents {
   readonly stores: StoreMarkets;
   readonly activations: Activations;
   readonly datasets: Datasets;
-  readonly data: Data;
   readonly dataVersions: DataVersions;
   /** Handlers of the jobs that change data stores. */
   readonly jobKinds: DatasetJobs;
@@ -77,84 +73,48 @@ const SERVICE_COPY_WAIT_MS = 5000;
  */
 const COMMAND_COPY_WAIT_MS = 600_000;
 
-function openDataVersions(
-  { role, log, documents, artifacts, jobs }: MarketComposition,
-  markets: ServedMarkets,
-  timestamp: () => string,
-): DataHistory {
-  return createDataVersions({
-    documents,
-    artifacts,
-    jobs,
-    markets,
-    timestamp,
-    copyWaitMs: role === 'command' ? COMMAND_COPY_WAIT_MS : SERVICE_COPY_WAIT_MS,
-    onCopyFailure: (cause) => log.warn({ err: cause }, 'the served data could not be copied'),
-  });
-}
-
 /** Composes the served market and its data stores. */
 export function composeMarket(core: MarketComposition): MarketComponents {
-  const { home, settings, documents, artifacts, jobs, calendars, onServe, secrets, now } = core;
+  const { role, home, settings, log, documents, artifacts, onServe } = core;
   const isShared = settings.artifacts !== undefined;
-  const timestamp = () => formatTimestamp(now());
   const locations = createLocations([...settings.dataRoots, home.stores], {
     machine: isShared ? hostname() : undefined,
     // Several machines share the documents: a path may be another folder on each.
     areRegisteredAllowed: !settings.areDataRootsGiven && !isShared,
   });
   const folders = isShared ? resolveSharedFolders(home.stores) : createManagedFolders(home.stores);
-  const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const active = createServedMarkets(onServe);
   const markets = createCallMarkets(active);
-  const activations = isShared
-    ? openSharedActivations(core, active)
-    : createLocalActivations(active, getBuildVersion());
-  const versions = openDataVersions(core, markets, timestamp);
-  const databases = listDatabases(core, locations);
   const calendarsInUse: CalendarsInUse = (datasetId, isActive = active.served()?.identity.datasetId === datasetId) =>
     readCalendarsInUse(documents, { datasetId, isActive });
-  const regenerate = createRegeneration({ folders, calendars });
-  const loading = createDatasetLoading({ locations, databases, files, regenerate, calendarsInUse, timestamp });
-  const stores = createStoreMarkets({
-    documents,
+  const sources: SourceContext = {
+    ...core,
     markets: active,
-    load: createStoreContents({
-      documents,
-      activations,
-      loading,
-      versions,
-      timestamp,
-      isReadOnly: settings.readOnly,
-    }),
-    keptBytesMax: findMemoryLimit().panelBytes,
-  });
-  followDatasetEvents({ documents, markets: active, stores, activations, versions, folders });
-  const terms = {
-    documents,
-    markets: active,
-    stores,
-    activations,
-    loading,
+    locations,
+    databases: listDatabases(core, locations),
     folders,
-    files,
-    calendars,
+    files: isShared ? createSharedStoreFiles(artifacts, folders, home.stores) : localStoreFiles,
     calendarsInUse,
-    versions,
-    secrets,
-    timestamp,
   };
-  const kinds = createDatasetJobs(terms);
-  const datasets = createDatasets({ ...terms, jobs, kinds, locations, databases });
-  const data = createData({
-    markets,
-    calendars,
-    jobs,
-    dataVersions: versions,
-    datasetInUse: datasets.datasetInUse,
-    now,
-  });
-  return { markets, active, stores, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
+  const activations = isShared
+    ? createSharedActivations(sources, (cause) => log.error({ err: cause }, 'the active market could not be loaded'))
+    : createLocalActivations(active, getBuildVersion());
+  const versions = createDataVersions(
+    { ...sources, markets },
+    {
+      copyWaitMs: role === 'command' ? COMMAND_COPY_WAIT_MS : SERVICE_COPY_WAIT_MS,
+      onCopyFailure: (cause) => log.warn({ err: cause }, 'the served data could not be copied'),
+    },
+  );
+  const loading = createDatasetLoading(sources, createRegeneration(sources));
+  const contents = { ...sources, activations, loading, versions };
+  const load = createStoreContents(contents, settings.readOnly);
+  const stores = createStoreMarkets(sources, load, findMemoryLimit().panelBytes);
+  const context = { ...contents, stores };
+  followDatasetEvents(context);
+  const kinds = createDatasetJobs(context);
+  const datasets = createDatasets(context, kinds);
+  return { markets, active, stores, activations, datasets, dataVersions: versions, jobKinds: kinds };
 }
 
 /** Returns the databases that may be read. Their passwords are stored encrypted. */
@@ -179,18 +139,6 @@ function resolveSharedFolders(root: string): ManagedFolders {
     discardFailed: (folder, datasetId, failure) => folders.discardFailed(locateFolder(folder), datasetId, failure),
     sweep: (folderNames) => folders.sweep(new Set([...folderNames].map(locateFolder))),
   };
-}
-
-function openSharedActivations(
-  { documents, artifacts, log }: { documents: DocumentStore; artifacts: ArtifactStore; log: Logger },
-  markets: ServedMarkets,
-): Activations {
-  return createSharedActivations({
-    documents,
-    artifacts,
-    markets,
-    onFailure: (cause) => log.error({ err: cause }, 'the active market could not be loaded'),
-  });
 }
 
 /** Payload of a job that names the store on which the job runs. */

@@ -17,10 +17,10 @@ import {
 } from '#domain/definition/action-desk.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { type CorporateAction, type MarketData, readReference } from '#domain/market/market-data.js';
-import { getLookup, type Markets, type ServedMarket } from '#market/serve/served-markets.js';
+import { getLookup, type ServedMarket } from '#market/serve/served-markets.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentReader, type DocumentStore, parseStored } from '#store/port.js';
-import type { ApprovalGate } from '../shared/approvals.js';
+import { type DocumentReader, parseStored } from '#store/port.js';
+import type { Context } from '../shared/context.js';
 
 /** First and last ex-date. */
 export interface ExDates {
@@ -55,15 +55,6 @@ export interface DeskQuery {
   readonly limit: number;
 }
 
-export interface ActionDeskDependencies {
-  readonly documents: DocumentStore;
-  readonly markets: Pick<Markets, 'require'>;
-  readonly calendars: Calendars;
-  readonly approvals: ApprovalGate;
-  readonly effects: ActionEffects;
-  readonly now: () => number;
-}
-
 /** Default window of the list: days before and after the last session. */
 const PAST_DAYS = 10;
 const COMING_DAYS = 90;
@@ -72,8 +63,8 @@ const COMING_DAYS = 90;
 const AFFECTING_MAX = 2000;
 
 /** Corporate actions of the served store, with the decisions that people made about them. */
-export function createActionDesk(dependencies: ActionDeskDependencies) {
-  const { documents, markets, calendars, approvals, effects, now } = dependencies;
+export function createActionDesk(context: Context, effects: ActionEffects) {
+  const { documents, markets, calendars, approvals, now } = context;
 
   async function describeAction(action: CorporateAction, servedMarket: ServedMarket, id: string): Promise<DeskAction> {
     const { market } = servedMarket;

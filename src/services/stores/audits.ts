@@ -2,17 +2,15 @@ import type { Health } from '#contract/service.js';
 import type { DataAudit, DataStore, ImportResult, RepairRequest } from '#contract/stores.js';
 import type { Finding } from '#domain/base/findings.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
-import type { CalendarsInUse } from '#domain/calendars/calendar.js';
 import type { DatasetDocument } from '#domain/definition/datasets.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
-import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { Repair } from '#market/judge/security-histories.js';
 import type { ContentSummary } from '#market/serve/market-tasks.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Requester } from '../shared/gate.js';
 import { readDataset } from '../shared/store-documents.js';
+import type { SourceContext } from './files.js';
 
 /** Matches the path of a finding about one date. */
 const DATED_PATH = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
@@ -68,11 +66,7 @@ export function summarisePartialDates(document: DatasetDocument): NonNullable<He
   return { total: latestDates.length + earlierCount, latest: latestDates.toSorted().toReversed() };
 }
 
-export interface DatasetAuditsDependencies {
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly folders: ManagedFolders;
-  /** Returns the calendars of the indices that use a store. */
-  readonly calendarsInUse: CalendarsInUse;
+export interface AuditedStores {
   /**
    * Returns the content of a store, which its source may no longer have.
    * @throws Refusal STORE_LOADING, STORE_REFRESHING; VALIDATION_FAILED if the store is unreadable
@@ -95,13 +89,10 @@ export interface RepairedStore {
 }
 
 /** Service that searches stores for probable errors and writes repaired stores. */
-export function createDatasetAudits({
-  jobs,
-  folders,
-  calendarsInUse,
-  readContent,
-  register,
-}: DatasetAuditsDependencies) {
+export function createDatasetAudits(
+  { jobs, folders, calendarsInUse }: SourceContext,
+  { readContent, register }: AuditedStores,
+) {
   return {
     async audit(document: DatasetDocument, requester: Requester): Promise<DataAudit> {
       const market = await readContent(document);

@@ -13,10 +13,9 @@ import {
   isManaged,
 } from '#domain/definition/datasets.js';
 import { PublicationBatch } from '#domain/definition/publication.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import type { EarlierContentReferences } from '#jobs/tasks/catalogue.js';
 import type { EarlierContentFiles, HashedBytes, HashedFile } from '#jobs/tasks/messages.js';
-import { prepareServedMarket, type ServedMarket, type ServedMarkets } from '#market/serve/served-markets.js';
+import { prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import {
   type ArtifactRef,
@@ -42,11 +41,7 @@ import {
   recordCopy,
   refuseMissingDataset,
 } from '../shared/store-documents.js';
-
-export interface ContentCopiesDependencies {
-  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'claim' | 'writeFile' | 'remove'>;
-  readonly jobs: Pick<Jobs, 'query' | 'aside'>;
-}
+import type { SourceContext } from './files.js';
 
 /**
  * Copies of the latest contents of stores. They are made for sources that other programs can change, so that the served
@@ -97,7 +92,7 @@ function isCopyDue(copy: DataCopy | null): boolean {
   return bytes > CHANGES_SHARE_DUE * copy.content.bytes;
 }
 
-function createContentCopies({ artifacts, jobs }: ContentCopiesDependencies): ContentCopies {
+function createContentCopies({ artifacts, jobs }: SourceContext): ContentCopies {
   async function createCopy(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
     const bytes = market.handle.fields.reduce((sum, { values }) => sum + values.byteLength, 0);
     if (bytes > LIMITS.MAX_COPIED_CONTENT_BYTES) return null;
@@ -154,17 +149,6 @@ async function ignoreRefusal<T>(createValue: () => Promise<T>): Promise<T | null
   }
 }
 
-export interface PendingCopiesDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'transaction'>;
-  readonly artifacts: Pick<ArtifactStore, 'remove'>;
-  readonly markets: Pick<ServedMarkets, 'find'>;
-  readonly copies: Pick<ContentCopies, 'of'>;
-  /** Maximum time in ms that `close` waits for copies. */
-  readonly copyWaitMs: number;
-  /** Receives the reason if a copy cannot be made. The next read of the content tries again. */
-  readonly onFailure: (cause: unknown) => void;
-}
-
 /** Copies of served contents. They are made in the background by a thread, one at a time. */
 interface PendingCopies {
   /** Announces that a content will be served and that other programs can change its source. */
@@ -185,8 +169,11 @@ const WAITING_MAX = 4;
 /** Maximum number of expected contents. Several loads can run before one content is served. */
 const EXPECTED_MAX = 16;
 
-function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCopies {
-  const { documents, artifacts, markets, copies, copyWaitMs, onFailure } = dependencies;
+function createPendingCopies(
+  { documents, artifacts, markets }: SourceContext,
+  copies: ContentCopies,
+  { copyWaitMs, onCopyFailure }: CopyTerms,
+): PendingCopies {
   const expectedHashes = new Set<string>();
   const queue: ServedMarket[] = [];
   const closing = new AbortController();
@@ -208,7 +195,7 @@ function createPendingCopies(dependencies: PendingCopiesDependencies): PendingCo
       try {
         await copy(currentMarket);
       } catch (cause) {
-        if (!closing.signal.aborted) onFailure(cause);
+        if (!closing.signal.aborted) onCopyFailure(cause);
       }
     }
   }
@@ -257,26 +244,12 @@ interface ContentOrigin {
   readonly replaced?: ContentReader;
 }
 
-interface ContentRecordingDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'write'>;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: ServedMarkets;
-  readonly copies: ContentCopies;
-  readonly pending: Pick<PendingCopies, 'expect' | 'find'>;
-  readonly timestamp: () => string;
-}
-
 /** Service that prepares the next version in the history of a store. */
-function createContentRecording({
-  documents,
-  artifacts,
-  jobs,
-  markets,
-  copies,
-  pending,
-  timestamp,
-}: ContentRecordingDependencies) {
+function createContentRecording(
+  { documents, artifacts, jobs, markets, timestamp }: SourceContext,
+  copies: ContentCopies,
+  pending: PendingCopies,
+) {
   /**
    * Prepares the version to add to the history of a store. Returns null if the last version already has this content.
    */
@@ -438,15 +411,8 @@ async function listStoredVersions(
 /** Maximum number of earlier contents kept in memory. */
 const CACHED_CONTENTS_MAX = 2;
 
-interface EarlierContentsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file'>;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: ServedMarkets;
-}
-
 /** Versions of stores, and their contents before the latest content. */
-function createEarlierContents({ documents, artifacts, jobs, markets }: EarlierContentsDependencies) {
+function createEarlierContents({ documents, artifacts, jobs, markets }: SourceContext) {
   /** Contents by key, least recently requested first. */
   const contents = new Map<string, Promise<ServedMarket>>();
 
@@ -537,12 +503,8 @@ async function requireStore(documents: DocumentStore, datasetId: string): Promis
   return readStoredBody(storedDocument, readDataset);
 }
 
-export interface DataVersionsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'claim' | 'writeFile' | 'remove'>;
-  readonly jobs: Pick<Jobs, 'query' | 'aside'>;
-  readonly markets: ServedMarkets;
-  readonly timestamp: () => string;
+/** Copies of served contents. A copy that fails is made by the next read of its content. */
+export interface CopyTerms {
   /** Maximum time in ms that `close` waits for copies of served contents. */
   readonly copyWaitMs: number;
   /** Receives the reason why a served content could not be copied. */
@@ -575,16 +537,12 @@ export interface DataHistory extends DataVersions {
   close(): Promise<void>;
 }
 
-export function createDataVersions(dependencies: DataVersionsDependencies): DataHistory {
-  const { documents, jobs, markets } = dependencies;
-  const copies = createContentCopies(dependencies);
-  const pendingCopies = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
-  const { prepare, preserve, findLastContent } = createContentRecording({
-    ...dependencies,
-    copies,
-    pending: pendingCopies,
-  });
-  const earlierContents = createEarlierContents(dependencies);
+export function createDataVersions(context: SourceContext, terms: CopyTerms): DataHistory {
+  const { documents, jobs, markets } = context;
+  const copies = createContentCopies(context);
+  const pendingCopies = createPendingCopies(context, copies, terms);
+  const { prepare, preserve, findLastContent } = createContentRecording(context, copies, pendingCopies);
+  const earlierContents = createEarlierContents(context);
   const { requireVersion } = earlierContents;
 
   async function findMarket(

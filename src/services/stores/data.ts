@@ -31,15 +31,14 @@ import {
   readReference,
   type ReferenceValue,
 } from '#domain/market/market-data.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import {
   computeCumulativeRatio,
   computeTrailingDividend,
   type SecurityBars,
   type SeriesRequest,
 } from '#market/serve/price-series.js';
-import { findValueAt, getLookup, type Markets, type ServedMarket } from '#market/serve/served-markets.js';
-import type { DataVersions } from '../shared/context.js';
+import { findValueAt, getLookup, type ServedMarket } from '#market/serve/served-markets.js';
+import type { Context } from '../shared/context.js';
 
 const LAST_DAY: Day = parseValidDay('9999-12-31');
 
@@ -434,17 +433,6 @@ function readLatestText(market: MarketData, identifier: string, column: string):
   return value === null ? null : String(value);
 }
 
-export interface DataDependencies {
-  readonly markets: Markets;
-  readonly calendars: Pick<Calendars, 'list'>;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'servedAt'>;
-  /** Returns the metadata of a store in use. */
-  readonly datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>;
-  /** Returns the current time in ms since 1970. */
-  readonly now: () => number;
-}
-
 /** Data store and version of its content. */
 export interface DataPins extends Readonly<Record<string, string>> {
   readonly store_id: string;
@@ -493,7 +481,11 @@ export interface Data {
 /** Columns in the usual order of price bars; other columns follow in the order of the files. */
 const STANDARD_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
-export function createData({ markets, calendars, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
+/** @param datasetInUse returns the metadata of a store in use */
+export function createData(
+  { markets, calendars, jobs, dataVersions, now }: Context,
+  datasetInUse: (datasetId: string) => Promise<ServedDataset | undefined>,
+): Data {
   const getToday = (): Day => Math.floor(now() / 86_400_000);
 
   async function readPrices(

@@ -1,9 +1,14 @@
 import { copyFile, readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Refusal } from '#domain/base/refusals.js';
+import type { CalendarsInUse } from '#domain/calendars/calendar.js';
 import type { DatasetDocument } from '#domain/definition/datasets.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
+import type { DatabaseLocations } from '#market/read/database-location.js';
+import type { Locations } from '#market/read/folder.js';
+import type { ServedMarkets } from '#market/serve/served-markets.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { Context } from '../shared/context.js';
 import { listDatasets } from '../shared/store-documents.js';
 
 /**
@@ -43,6 +48,21 @@ export interface StoreFiles {
   refetch<S extends StoredLocation>(store: S): Promise<S | undefined>;
 }
 
+/**
+ * Context of data stores: that of all services without what data stores add to it, with the places where the data of
+ * stores is.
+ */
+export interface SourceContext extends Omit<Context, 'markets' | 'stores' | 'dataVersions' | 'states' | 'approvals'> {
+  /** Market of the active store. */
+  readonly markets: ServedMarkets;
+  readonly locations: Locations;
+  readonly databases: DatabaseLocations;
+  readonly folders: ManagedFolders;
+  readonly files: StoreFiles;
+  /** Returns the calendars of the indices that use a store. */
+  readonly calendarsInUse: CalendarsInUse;
+}
+
 /** Storage for a single process, whose home contains the folders. */
 export const localStoreFiles: StoreFiles = {
   keep: async () => ({}),
@@ -50,18 +70,12 @@ export const localStoreFiles: StoreFiles = {
   refetch: async () => undefined,
 };
 
-export interface SharedStoreFilesDependencies {
-  readonly artifacts: Pick<ArtifactStore, 'writeFile' | 'file' | 'isIntact'>;
-  readonly folders: Pick<ManagedFolders, 'receive' | 'remove'>;
-  /** Folder of the managed stores of this machine. */
-  readonly root: string;
-}
-
 /**
  * Creates the storage for several processes. Each file is an artifact, and the store's document refers to it. A folder
  * in a home is only a copy.
+ * @param root folder of the managed stores of this machine
  */
-export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
+export function createSharedStoreFiles(artifacts: ArtifactStore, folders: ManagedFolders, root: string): StoreFiles {
   async function fetchCopies(copies: NonNullable<RetainedFiles['kept']>, folder: string): Promise<void> {
     for (const { name, artifact } of copies) {
       if (!(await artifacts.isIntact(artifact)))

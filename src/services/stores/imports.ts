@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import type { DataStore, ImportResult } from '#contract/stores.js';
 import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import type { CalendarsInUse } from '#domain/calendars/calendar.js';
 import type { DatasetDocument, DataSource, ImportHeader, TableFormat } from '#domain/definition/datasets.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
-import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { isFull } from '#market/panels/shared-market.js';
-import { listFolderFiles, type Locations, type TableFiles } from '#market/read/folder.js';
+import { listFolderFiles, type TableFiles } from '#market/read/folder.js';
 import type { OnImport } from '#market/read/import.js';
 import { type MarketTaskResult, runMarketTask } from '#market/serve/market-process.js';
 import type { ContentSummary } from '#market/serve/market-tasks.js';
@@ -18,33 +16,19 @@ import { prepareServedMarket, type ServedMarket } from '#market/serve/served-mar
 import { createProblems } from '#market/tables/problems.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import type { Gate, Requester } from '../shared/gate.js';
+import type { Requester } from '../shared/gate.js';
 import { blankDataset, createSlug, recordCopy, requireDataset, toDataStore } from '../shared/store-documents.js';
 import type { RepairedStore } from './audits.js';
-import type { DataHistory } from './data-versions.js';
-import { publishReplaced, type StoreFiles } from './files.js';
+import { publishReplaced } from './files.js';
 import {
   assertFilesUnchanged,
   convertFailure,
   createLoadedFields,
   type DatasetActivity,
-  type DatasetLoading,
   placeFindings,
   refuseData,
 } from './loading.js';
-import { activateDataset, type Activations } from './serving.js';
-
-interface ImportCommitDependencies {
-  readonly documents: DocumentStore;
-  readonly activity: DatasetActivity;
-  readonly activations: Activations;
-  readonly folders: ManagedFolders;
-  readonly files: StoreFiles;
-  readonly versions: Pick<DataHistory, 'prepare' | 'preserve'>;
-  readonly loading: Pick<DatasetLoading, 'read'>;
-  /** Aborted when the service stops. */
-  readonly closing: AbortSignal;
-}
+import { activateDataset, type StoreWork } from './serving.js';
 
 interface CommitTerms {
   /** Store that the import replaces or appends to. */
@@ -56,23 +40,15 @@ interface CommitTerms {
 
 /** Writes an imported store. Serves the store if it was loaded, and removes the folder that the store used before. */
 async function commitImport(
-  {
-    documents,
-    activity,
-    activations,
-    folders,
-    files: storeFiles,
-    versions,
-    loading,
-    closing,
-  }: ImportCommitDependencies,
+  context: StoreWork,
   dataset: DatasetDocument,
   handle: MarketHandle | null,
   { previous, source, by }: CommitTerms,
 ): Promise<void> {
+  const { documents, activity, activations, folders, files: storeFiles, versions } = context;
   const document = { ...dataset, ...(await storeFiles.keep(dataset.location!)) }; // an imported store has a folder
   const servedMarket = handle === null ? undefined : await prepareServedMarket(handle, document.last_loaded_at!);
-  const replaceValue = (): Promise<ServedMarket | undefined> => readReplacedMarket({ loading, closing }, previous);
+  const replaceValue = (): Promise<ServedMarket | undefined> => readReplacedMarket(context, previous);
   const version =
     servedMarket === undefined
       ? null
@@ -97,7 +73,7 @@ async function commitImport(
 
 /** Reads the content of a store before it is replaced. Returns undefined if the content can no longer be read. */
 async function readReplacedMarket(
-  { loading, closing }: Pick<ImportCommitDependencies, 'loading' | 'closing'>,
+  { loading, closing }: StoreWork,
   previousDocument: DatasetDocument | undefined,
 ): Promise<ServedMarket | undefined> {
   if (previousDocument?.location == null) return undefined;
@@ -130,13 +106,6 @@ export type ImportedBody =
       readonly bytes: AsyncIterable<Uint8Array>;
     };
 
-interface ImportReadingDependencies {
-  /** Limits the number of concurrent readers. */
-  readonly readers: Gate;
-  /** Limits the number of concurrent uploads. */
-  readonly uploads: Gate;
-}
-
 interface ImportTerms {
   /** Called when the header has been read. */
   readonly onImport: OnImport;
@@ -144,15 +113,11 @@ interface ImportTerms {
 }
 
 /** Reads the data of an import into the folder of its future store. */
-const readImport = (
-  dependencies: ImportReadingDependencies,
-  body: ImportedBody,
-  terms: ImportTerms,
-): Promise<MarketTaskResult> =>
-  body.kind === 'json' ? readJson(dependencies, body.bytes, terms) : readTable(dependencies, body, terms);
+const readImport = (context: StoreWork, body: ImportedBody, terms: ImportTerms): Promise<MarketTaskResult> =>
+  body.kind === 'json' ? readJson(context, body.bytes, terms) : readTable(context, body, terms);
 
 async function readJson(
-  { readers }: ImportReadingDependencies,
+  { readers }: StoreWork,
   body: Uint8Array,
   { onImport, asker }: ImportTerms,
 ): Promise<MarketTaskResult> {
@@ -162,7 +127,7 @@ async function readJson(
 
 /** Writes a table into the folder of the new store and reads it there. */
 async function readTable(
-  { readers, uploads }: ImportReadingDependencies,
+  { readers, uploads }: StoreWork,
   { header, dataset, format, bytes }: Extract<ImportedBody, { kind: 'table' }>,
   { onImport, asker }: ImportTerms,
 ): Promise<MarketTaskResult> {
@@ -245,32 +210,12 @@ function refuseTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, acceptedV
   return refuseWithFindings('request', [acceptedValue === null ? finding : { ...finding, accepted: [acceptedValue] }]);
 }
 
-export interface DatasetImportsDependencies {
-  readonly documents: DocumentStore;
-  readonly activity: DatasetActivity;
-  readonly activations: Activations;
-  readonly locations: Locations;
-  readonly folders: ManagedFolders;
-  readonly files: StoreFiles;
-  /** Limits the number of concurrent readers. */
-  readonly readers: Gate;
-  /** Limits the number of concurrent uploads. */
-  readonly uploads: Gate;
-  /** Aborted when the service stops. */
-  readonly closing: AbortSignal;
-  /** Returns the calendars of the indices that use a store. */
-  readonly calendarsInUse: CalendarsInUse;
-  readonly timestamp: () => string;
-  readonly versions: Pick<DataHistory, 'prepare' | 'preserve'>;
-  readonly loading: Pick<DatasetLoading, 'read'>;
-}
-
 /** Codes of an import whose previous store has other files now, or none. */
 const REPLACED_CODES: ReadonlySet<string> = new Set<Refusal['code']>(['STORE_LOADING', 'STORE_NOT_FOUND']);
 
 /** Imports of stores with data that belongs to the service: imported and repaired stores. */
-export function createDatasetImports(dependencies: DatasetImportsDependencies) {
-  const { documents, activity, locations, folders, files: storeFiles, closing, timestamp } = dependencies;
+export function createDatasetImports(context: StoreWork) {
+  const { documents, activity, locations, folders, files: storeFiles, closing, timestamp } = context;
 
   /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   async function importData(
@@ -284,17 +229,17 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies) {
     let previousDocument: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
       const datasetId = header.store_id ?? createSlug(header.name);
-      previousDocument = await findPrevious(dependencies, datasetId, header);
+      previousDocument = await findPrevious(context, datasetId, header);
       const load = header.activate || (previousDocument !== undefined && activity.isServed(datasetId));
       const previousFiles =
         previousDocument !== undefined && header.on_exists === 'append' ? await readFiles(previousDocument) : null;
       await activity.beginReading(datasetId, { isLoad: load });
       work = { header, datasetId, folder: await folders.create(datasetId) };
-      const calendars = await dependencies.calendarsInUse(datasetId, load);
+      const calendars = await context.calendarsInUse(datasetId, load);
       return { folder: work.folder, storedFiles: previousFiles, load, calendars };
     };
     try {
-      const result = await readImport(dependencies, body, { onImport, asker: requester });
+      const result = await readImport(context, body, { onImport, asker: requester });
       if (result.kind === 'refused') throw refuseData(placeFindings('content', result.findings));
       const { header, datasetId, folder } = work!; // `onImport` sets it before data is accepted
       const document = createImportedDataset(datasetId, header, previousDocument, folder, result.summary);
@@ -303,7 +248,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies) {
           ? null
           : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
       const source = previousDocument === undefined ? 'import' : header.on_exists === 'append' ? 'append' : 'replace';
-      await commitImport(dependencies, document, handle, { previous: previousDocument, source, by: authorship });
+      await commitImport(context, document, handle, { previous: previousDocument, source, by: authorship });
       return createImportResult(
         toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
@@ -384,7 +329,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies) {
       on_exists: 'refuse',
     } as const;
     const document = createImportedDataset(datasetId, header, undefined, folder, summary);
-    await commitImport(dependencies, document, handle, { source: 'repair', by: authorship });
+    await commitImport(context, document, handle, { source: 'repair', by: authorship });
     return toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined });
   }
 

@@ -5,7 +5,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertOrder } from '#domain/base/requested-dates.js';
 import { type Day, formatDay, parseValidDay, toCivilDate } from '#domain/base/time.js';
-import { type Calendars, type CalendarsInUse, listSessionsBetween } from '#domain/calendars/calendar.js';
+import { type Calendars, listSessionsBetween } from '#domain/calendars/calendar.js';
 import {
   DatasetDocument,
   findPendingPrices,
@@ -20,21 +20,13 @@ import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import { isLiveIn } from '#jobs/port/record.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
-import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { UnpublishedDates } from '#market/judge/judged-securities.js';
 import type { RefreshReport } from '#market/judge/refresh.js';
 import { runMarketTask } from '#market/serve/market-process.js';
-import {
-  type Markets,
-  prepareServedAgain,
-  prepareServedMarket,
-  type ServedMarket,
-  type ServedMarkets,
-} from '#market/serve/served-markets.js';
+import { prepareServedAgain, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { GENERATOR } from '#market/synthetic/factors.js';
 import { countRowsByTable, type TableKind } from '#market/tables/table-kinds.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
-import type { StoreMarkets } from '../shared/context.js';
 import { findPublishedThrough } from '../shared/run-documents.js';
 import {
   isRefreshable,
@@ -44,19 +36,16 @@ import {
   toDataStore,
 } from '../shared/store-documents.js';
 import { isGap } from './audits.js';
-import { type DataHistory, purgeDataVersions } from './data-versions.js';
-import type { StoreFiles } from './files.js';
+import { purgeDataVersions } from './data-versions.js';
 import {
   type AddedContent,
   createLoadedFields,
   type DatasetActivity,
-  type DatasetLoading,
   recordFailure,
   type SourceTerms,
 } from './loading.js';
 import {
   activateDataset,
-  type Activations,
   addStartImport,
   countRows,
   createRefreshFields,
@@ -70,6 +59,8 @@ import {
   isOtherTable,
   replaceDataset,
   selectReusableFiles,
+  type StoreContext,
+  type StoreWork,
   summariseServed,
 } from './serving.js';
 
@@ -96,25 +87,9 @@ function assertAccepted(findings: readonly Finding[], failOn: readonly string[],
   );
 }
 
-export interface DatasetJobsDependencies {
-  readonly documents: DocumentStore;
-  readonly markets: ServedMarkets;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly activations: Activations;
-  readonly loading: DatasetLoading;
-  readonly folders: ManagedFolders;
-  readonly files: StoreFiles;
-  readonly calendars: Calendars;
-  /** Returns the calendars of the indices that use a store. */
-  readonly calendarsInUse: CalendarsInUse;
-  readonly versions: Pick<DataHistory, 'prepare' | 'preserve'>;
-  readonly timestamp: () => string;
-}
-
 /** Creates the function that adds later sessions to a synthetic market. */
-function createExtension(dependencies: DatasetJobsDependencies) {
-  const { markets, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
-    dependencies;
+function createExtension(context: StoreContext) {
+  const { markets, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } = context;
 
   /** Generates the same market with more sessions at the end. The earlier bars do not change. */
   async function extendSynthetic(
@@ -232,9 +207,9 @@ async function findUnpublishedDates(
 }
 
 /** Creates the job that adds later sessions to a store, from its source or for a synthetic market. */
-function createRefresh(dependencies: DatasetJobsDependencies) {
-  const { documents, markets, stores, activations, loading, calendarsInUse, versions, timestamp } = dependencies;
-  const extendSynthetic = createExtension(dependencies);
+function createRefresh(context: StoreContext) {
+  const { documents, markets, stores, activations, loading, calendarsInUse, versions, timestamp } = context;
+  const extendSynthetic = createExtension(context);
 
   async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
     await markets.settled();
@@ -379,7 +354,7 @@ const mergeFindings = (findings: readonly Finding[], others: readonly Finding[])
  * source differs, and the data warnings that the stored content did not have. Returns none if the content is available.
  */
 async function findLoss(
-  documents: DatasetJobsDependencies['documents'],
+  documents: DocumentStore,
   stored: DatasetDocument,
   { identity }: ServedMarket,
 ): Promise<readonly Finding[]> {
@@ -431,9 +406,8 @@ export interface DatasetJobs {
   readonly sync: JobKind<RefreshPayload>;
 }
 
-export function createDatasetJobs(dependencies: DatasetJobsDependencies): DatasetJobs {
-  const { documents, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
-    dependencies;
+export function createDatasetJobs(context: StoreContext): DatasetJobs {
+  const { documents, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } = context;
 
   async function runLoad({ store_id: datasetId }: LoadPayload, attempt: Attempt): Promise<Completion> {
     const { document } = await requireDataset(documents, datasetId);
@@ -513,7 +487,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
     }
   }
 
-  const runRefresh = createRefresh(dependencies);
+  const runRefresh = createRefresh(context);
   return {
     load: createJobKind('load', runLoad),
     generate: createJobKind('generate', runGenerate),
@@ -538,16 +512,6 @@ async function noteFailure(documents: DocumentStore, datasetId: string, failure:
   );
 }
 
-export interface DatasetSubmissionsDependencies {
-  readonly documents: DocumentStore;
-  readonly activity: DatasetActivity;
-  readonly jobs: Jobs;
-  readonly kinds: DatasetJobs;
-  readonly markets: Pick<Markets, 'require'>;
-  readonly calendars: Calendars;
-  readonly timestamp: () => string;
-}
-
 /** Memory in bytes for reading a store, in addition to its panels: the reader process and its buffers. */
 const READER_BYTES = 512 << 20;
 
@@ -570,9 +534,9 @@ export interface DatasetSubmissions {
   sync(request: RefreshRequest, origin: JobOrigin | null, day?: RefreshedDay): Promise<JobStatus>;
 }
 
-export function createDatasetSubmissions(dependencies: DatasetSubmissionsDependencies): DatasetSubmissions {
-  const { documents, activity, jobs, kinds, markets, calendars, timestamp } = dependencies;
-  const admitJob = createJobAdmission(dependencies);
+export function createDatasetSubmissions(context: StoreWork, kinds: DatasetJobs): DatasetSubmissions {
+  const { documents, activity, jobs, markets, calendars, timestamp } = context;
+  const admitJob = createJobAdmission(context);
 
   async function activate(datasetId: string, origin: JobOrigin | null): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
@@ -698,11 +662,7 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
 }
 
 /** Returns a function that queues a job about an idle store, unless the store is deleted meanwhile. */
-function createJobAdmission({
-  documents,
-  activity,
-  jobs,
-}: Pick<DatasetSubmissionsDependencies, 'documents' | 'activity' | 'jobs'>) {
+function createJobAdmission({ documents, activity, jobs }: StoreWork) {
   async function assertStored(datasetId: string): Promise<void> {
     if ((await documents.get('store', datasetId)) === undefined)
       throw new Refusal('STORE_LOADING', `The data store ${datasetId} was deleted meanwhile.`, { store_id: datasetId });
@@ -728,10 +688,7 @@ function createJobAdmission({
     );
 }
 
-async function findLiveGeneration(
-  jobs: DatasetSubmissionsDependencies['jobs'],
-  key: string,
-): Promise<JobStatus | undefined> {
+async function findLiveGeneration(jobs: Jobs, key: string): Promise<JobStatus | undefined> {
   for (const jobId of await jobs.ids('generate')) {
     const status = (await jobs.isLive(jobId)) ? await jobs.get(jobId) : undefined;
     if (
@@ -748,11 +705,7 @@ async function findLiveGeneration(
  * Refuses a refresh of a store without a source, and an extension that cannot be generated. @throws Refusal
  * NOTHING_TO_REFRESH, and the refusals of `assertGeneratable`
  */
-function assertRefreshable(
-  document: DatasetDocument,
-  { until }: RefreshRequest,
-  calendars: DatasetSubmissionsDependencies['calendars'],
-): void {
+function assertRefreshable(document: DatasetDocument, { until }: RefreshRequest, calendars: Calendars): void {
   if (!isRefreshable(document))
     throw new Refusal('NOTHING_TO_REFRESH', `The data store ${document.store_id} ${explainNoSource(document)}.`);
   if (document.kind !== 'synthetic' || until === null || until <= document.end!) return;

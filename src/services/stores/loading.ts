@@ -2,14 +2,12 @@ import type { DataStore } from '#contract/stores.js';
 import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type Day, formatDay } from '#domain/base/time.js';
-import type { CalendarsInUse } from '#domain/calendars/calendar.js';
 import { type DatasetDocument, isManaged, refuseWhileResuming, TABLE_KINDS } from '#domain/definition/datasets.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
 import { digestFiles, type SourceDigest } from '#market/formats/source-file.js';
 import { readsStatedActions } from '#market/mapping/columns.js';
 import type { MarketInterpretation } from '#market/mapping/mapped-content.js';
-import type { DatabaseLocations } from '#market/read/database-location.js';
 import {
   findVersionFileByBytes,
   listFolderFiles,
@@ -21,7 +19,7 @@ import {
 } from '#market/read/folder.js';
 import { type MarketTaskOptions, type MarketTaskResult, runMarketTask } from '#market/serve/market-process.js';
 import type { ContentSummary, MarketTasks } from '#market/serve/market-tasks.js';
-import { type Markets, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
+import { prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import { type DocumentReader, type DocumentStore, readStoredBody } from '#store/port.js';
@@ -33,7 +31,7 @@ import {
   type StoredStore,
   toDataStore,
 } from '../shared/store-documents.js';
-import type { StoreFiles } from './files.js';
+import type { SourceContext } from './files.js';
 
 /** Returns the refusal of data, with all problems of the data. */
 export const refuseData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
@@ -107,13 +105,7 @@ export interface DatasetActivity {
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
 }
 
-export interface DatasetActivityDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'ids' | 'isLive'>;
-  readonly markets: Pick<Markets, 'served'>;
-}
-
-export function createDatasetActivity({ documents, jobs, markets }: DatasetActivityDependencies): DatasetActivity {
+export function createDatasetActivity({ documents, jobs, markets }: SourceContext): DatasetActivity {
   const readingIds = new Set<string>();
   const removedIds = new Set<string>();
   /** Id of the store that was served before the restart; set while the store is read again. */
@@ -252,7 +244,7 @@ function createIdReservation(documents: Pick<DocumentStore, 'ids'>): DatasetActi
   };
 }
 
-async function listLiveLoads(jobs: DatasetActivityDependencies['jobs']): Promise<string[]> {
+async function listLiveLoads(jobs: Jobs): Promise<string[]> {
   const liveIds: string[] = [];
   for (const jobId of await jobs.ids('load')) if (await jobs.isLive(jobId)) liveIds.push(jobId.slice('load:'.length));
   return liveIds;
@@ -610,17 +602,6 @@ export type LoadOutcome =
   | { readonly kind: 'loaded'; readonly summary: ContentSummary; readonly served: ServedMarket | undefined }
   | ReadRefusal;
 
-export interface DatasetLoadingDependencies {
-  readonly locations: Locations;
-  readonly databases: DatabaseLocations;
-  readonly files: Pick<StoreFiles, 'here' | 'refetch'>;
-  /** Generates the files of a synthetic store again: see `createRegeneration`. */
-  readonly regenerate: (source: SourceTerms) => Promise<boolean>;
-  /** Returns the calendars of the indices that use a store. */
-  readonly calendarsInUse: CalendarsInUse;
-  readonly timestamp: () => string;
-}
-
 export interface DatasetLoading {
   /**
    * Returns the files of a folder if their content has not changed since the store was read; otherwise undefined.
@@ -640,14 +621,11 @@ export interface DatasetLoading {
   ): Promise<ReadRefusal | ({ readonly kind: 'added' } & AddedContent)>;
 }
 
-export function createDatasetLoading({
-  locations,
-  databases,
-  files: storeFiles,
-  regenerate,
-  calendarsInUse,
-  timestamp,
-}: DatasetLoadingDependencies): DatasetLoading {
+/** @param regenerate generates the files of a synthetic store again: see `createRegeneration` */
+export function createDatasetLoading(
+  { locations, databases, files: storeFiles, calendarsInUse, timestamp }: SourceContext,
+  regenerate: (source: SourceTerms) => Promise<boolean>,
+): DatasetLoading {
   const folders = createFolderReading({ locations, timestamp });
 
   async function readDatabase(source: SourceTerms, options: MarketTaskOptions): Promise<MarketTaskResult> {

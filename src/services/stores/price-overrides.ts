@@ -6,9 +6,9 @@ import { type Authorship, NOTE_LENGTH_MAX } from '#domain/definition/versions.js
 import type { JobOrigin } from '#jobs/port/queue.js';
 import { findCell, type PriceLocation } from '#market/content/merge.js';
 import { formatTimestamp } from '#store/document-identity.js';
-import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import type { ApprovalAgreement, ApprovalGate, ProposedChange } from '../shared/approvals.js';
-import type { StoreMarkets } from '../shared/context.js';
+import type { DocumentTransaction } from '#store/port.js';
+import type { ApprovalAgreement, ProposedChange } from '../shared/approvals.js';
+import type { Context } from '../shared/context.js';
 import { requireDataset } from '../shared/store-documents.js';
 import type { DatasetSubmissions } from './jobs.js';
 
@@ -26,17 +26,10 @@ export interface PriceOverriding {
   override(storeId: string, request: PriceOverrideRequest, author: OverrideAuthor): Promise<ChangedOverrides>;
 }
 
-export interface PriceOverridingDependencies {
-  readonly documents: DocumentStore;
-  readonly datasets: Pick<DatasetSubmissions, 'refresh'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly approvals: ApprovalGate;
-  readonly now: () => number;
-}
-
-export function createPriceOverriding(dependencies: PriceOverridingDependencies): PriceOverriding {
-  const { documents, datasets, stores, approvals, now } = dependencies;
-
+export function createPriceOverriding(
+  { documents, stores, approvals, now }: Context,
+  datasets: Pick<DatasetSubmissions, 'refresh'>,
+): PriceOverriding {
   /**
    * Returns the present close of a store; null if it has none.
    * @throws Refusal VALIDATION_FAILED for an unknown security or session

@@ -14,14 +14,11 @@ import { changeMapping, Mapping } from '#domain/definition/mapping.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { listKindsDeletedWith } from '#domain/outputs/jobs.js';
 import { isLiveIn } from '#jobs/port/record.js';
-import type { ManagedFolders } from '#market/content/managed-folder.js';
-import type { DatabaseLocations } from '#market/read/database-location.js';
-import type { Locations } from '#market/read/folder.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
-import { changePassword, type SecretBox } from '#store/secret-box.js';
+import { type DocumentReader, type DocumentTransaction, readStoredBody } from '#store/port.js';
+import { changePassword } from '#store/secret-box.js';
 import { assertPrecondition, type Precondition } from '../shared/documents.js';
-import type { Gate, Requester } from '../shared/gate.js';
-import { deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
+import type { Requester } from '../shared/gate.js';
+import { deleteJobsAbout } from '../shared/jobs.js';
 import { assertNothingPublished } from '../shared/run-documents.js';
 import {
   blankDataset,
@@ -35,35 +32,25 @@ import {
   toDataStore,
 } from '../shared/store-documents.js';
 import type { VersionContent } from '../shared/versions.js';
-import { type DataHistory, purgeDataVersions } from './data-versions.js';
-import { publishReplaced } from './files.js';
-import { createLoadedFields, type DatasetActivity, type DatasetLoading, placeFindings, refuseData } from './loading.js';
-import { activateDataset, type Activations, replaceDataset } from './serving.js';
-
-interface DatasetRemovalDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobsAbout;
-  readonly activity: DatasetActivity;
-  readonly activations: Activations;
-  readonly folders: ManagedFolders;
-}
+import { purgeDataVersions } from './data-versions.js';
+import { publishReplaced, type SourceContext } from './files.js';
+import { createLoadedFields, placeFindings, refuseData } from './loading.js';
+import { activateDataset, replaceDataset, type StoreWork } from './serving.js';
 
 /** Removes a store with its versions, jobs and managed folder, unless work on it is in progress. */
 async function removeDataset(
-  dependencies: DatasetRemovalDependencies,
+  context: StoreWork,
   datasetId: string,
   ifMatch: Precondition | undefined,
   authorship?: Authorship,
 ): Promise<void> {
-  await findInactive(dependencies, datasetId);
-  return dependencies.activity.removing(datasetId, () =>
-    removeIdleDataset(dependencies, datasetId, ifMatch, authorship),
-  );
+  await findInactive(context, datasetId);
+  return context.activity.removing(datasetId, () => removeIdleDataset(context, datasetId, ifMatch, authorship));
 }
 
 /** Returns a store that is not active; undefined if its document is unreadable. @throws Refusal STORE_NOT_FOUND, STORE_ACTIVE */
 async function findInactive(
-  { documents, activity }: Pick<DatasetRemovalDependencies, 'documents' | 'activity'>,
+  { documents, activity }: StoreWork,
   datasetId: string,
 ): Promise<DatasetDocument | undefined> {
   const storedDocument = await documents.get('store', datasetId);
@@ -77,12 +64,13 @@ async function findInactive(
 }
 
 async function removeIdleDataset(
-  { documents, jobs, activity, activations, folders }: DatasetRemovalDependencies,
+  context: StoreWork,
   datasetId: string,
   ifMatch: Precondition | undefined,
   authorship?: Authorship,
 ): Promise<void> {
-  const document = await findInactive({ documents, activity }, datasetId); // it may have become active meanwhile
+  const { documents, jobs, activity, activations, folders } = context;
+  const document = await findInactive(context, datasetId); // it may have become active meanwhile
   await assertPrecondition(documents, 'store', datasetId, ifMatch);
   if (authorship?.purges !== true) await assertNothingPublished(documents, datasetId);
   const deletedSubjects = { of: 'dataset', ids: [datasetId] } as const;
@@ -151,25 +139,13 @@ function quoteLocation(location: string): { readonly value?: string } {
     : { value: removePassword(location) };
 }
 
-interface DatasetRestorationDependencies {
-  readonly documents: DocumentStore;
-  readonly create: (request: DataStoreCreate, asker: Requester, by?: Authorship) => Promise<DataStore>;
-  readonly update: (
-    datasetId: string,
-    request: DataStoreUpdate,
-    ifMatch: Precondition | undefined,
-    by?: Authorship,
-  ) => Promise<{ readonly store: DataStore; readonly etag: string }>;
-  /** Aborted when the service stops. */
-  readonly closing: AbortSignal;
-}
-
 /**
  * Restores a version of a store. If the store exists, it is changed to that version. A deleted store is created again
  * if its data still exists.
  */
 async function restoreDataset(
-  { documents, create, update, closing }: DatasetRestorationDependencies,
+  { documents, closing }: StoreWork,
+  { create, update }: Pick<DatasetRegistration, 'create' | 'update'>,
   { version, body }: VersionContent,
   ifMatch: Precondition | undefined,
   authorship: Authorship,
@@ -265,18 +241,12 @@ function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables
   return TABLE_KINDS.every((table) => (a[table] ?? table) === (b[table] ?? table));
 }
 
-interface SourceLocationsDependencies {
-  readonly locations: Locations;
-  readonly databases: DatabaseLocations;
-  readonly secrets: Pick<SecretBox, 'seal'>;
-}
-
 /**
  * Returns the canonical location of a store: the real path of a folder, or the URL of a database with the real path of
  * a database file.
  */
 async function resolveLocation(
-  { locations, databases, secrets }: SourceLocationsDependencies,
+  { locations, databases, secrets }: SourceContext,
   kind: 'folder' | 'database',
   location: string,
   path: string,
@@ -294,11 +264,7 @@ async function resolveLocation(
 /**
  * Returns the canonical location for a source that a client enters. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED
  */
-async function resolveSource(
-  dependencies: SourceLocationsDependencies,
-  { kind }: DatasetDocument,
-  source: string,
-): Promise<string> {
+async function resolveSource(context: SourceContext, { kind }: DatasetDocument, source: string): Promise<string> {
   const createRefusal = (finding: Omit<Finding, 'severity'>) =>
     refuseWithFindings('request', [{ severity: 'error', ...finding }]);
   if (kind === 'synthetic' || kind === 'imported') {
@@ -308,25 +274,7 @@ async function resolveSource(
       message: `The source of a data store of kind ${kind} cannot be changed.`,
     });
   }
-  return resolveLocation(dependencies, kind, source, 'source');
-}
-
-export interface DatasetRegistrationDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobsAbout;
-  readonly activity: DatasetActivity;
-  readonly activations: Activations;
-  readonly loading: DatasetLoading;
-  readonly locations: Locations;
-  readonly databases: DatabaseLocations;
-  readonly folders: ManagedFolders;
-  /** Limits the number of concurrent readers. */
-  readonly readers: Gate;
-  /** Aborted when the service stops. */
-  readonly closing: AbortSignal;
-  readonly timestamp: () => string;
-  readonly versions: Pick<DataHistory, 'prepare'>;
-  readonly secrets: Pick<SecretBox, 'seal'>;
+  return resolveLocation(context, kind, source, 'source');
 }
 
 /** Registry of stores. Clients add and change folders and databases, and remove stores of any kind. */
@@ -358,8 +306,8 @@ export interface DatasetRegistration {
   ): Promise<{ readonly store: DataStore; readonly etag?: string }>;
 }
 
-export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
-  const { documents, activity, activations, loading, readers, closing, versions, timestamp } = dependencies;
+export function createDatasetRegistration(context: StoreWork): DatasetRegistration {
+  const { documents, activity, activations, loading, readers, closing, versions, timestamp } = context;
 
   async function createDataset(
     request: DataStoreCreate,
@@ -369,7 +317,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const requester = { client, signal: AbortSignal.any([signal, closing]) };
     const datasetId = request.store_id ?? createSlug(request.name);
     await activity.assertFree(datasetId);
-    const location = await resolveLocation(dependencies, request.kind, request.location, 'location');
+    const location = await resolveLocation(context, request.kind, request.location, 'location');
     await assertUnregistered({ ...request, location }, documents);
     await activity.beginReading(datasetId, { isLoad: true });
     const source = {
@@ -426,7 +374,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const source =
       request.source == null
         ? request.source
-        : await resolveSource(dependencies, (await activity.requireKnown(datasetId)).document, request.source);
+        : await resolveSource(context, (await activity.requireKnown(datasetId)).document, request.source);
     const write = async (tx: DocumentTransaction) => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       const { document } = await requireDataset(tx, datasetId);
@@ -454,8 +402,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   return {
     create: createDataset,
     update,
-    remove: (datasetId, ifMatch, authorship) => removeDataset(dependencies, datasetId, ifMatch, authorship),
+    remove: (datasetId, ifMatch, authorship) => removeDataset(context, datasetId, ifMatch, authorship),
     restore: (version, ifMatch, authorship) =>
-      restoreDataset({ documents, create: createDataset, update, closing }, version, ifMatch, authorship),
+      restoreDataset(context, { create: createDataset, update }, version, ifMatch, authorship),
   };
 }

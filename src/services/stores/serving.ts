@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { type Finding, type FindingCode, sortFindings } from '#domain/base/findings.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import { formatDay } from '#domain/base/time.js';
-import { type Calendars, type CalendarsInUse, listSessionsBetween } from '#domain/calendars/calendar.js';
+import { type Calendars, listSessionsBetween } from '#domain/calendars/calendar.js';
 import type { CommitEvents } from '#domain/definition/commit-events.js';
 import {
   ActiveMarketDocument,
@@ -17,7 +17,6 @@ import {
 import { mayRead } from '#domain/definition/reach.js';
 import { createMarketKey, type MarketIdentity } from '#domain/market/market-handle.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/outputs/jobs.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { ChangeCounts } from '#market/content/changes.js';
 import {
@@ -26,7 +25,6 @@ import {
   countTableRows,
   type PrefixMark,
 } from '#market/content/content-hash.js';
-import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/judge/refresh.js';
 import type { VersionFile } from '#market/read/folder.js';
 import { runMarketTask, sweepSharedFolders } from '#market/serve/market-process.js';
@@ -43,17 +41,12 @@ import {
   type ServedMarkets,
 } from '#market/serve/served-markets.js';
 import { GENERATOR, type SyntheticSpec } from '#market/synthetic/factors.js';
-import {
-  type ArtifactRef,
-  type ArtifactStore,
-  type DocumentStore,
-  type DocumentTransaction,
-  parseStored,
-} from '#store/port.js';
+import { type ArtifactRef, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
 import { runUnrestricted } from '#store/reach.js';
 import { currentReach, outside } from '../keys/access.js';
-import type { StoreMarkets } from '../shared/context.js';
+import type { Context, StoreMarkets } from '../shared/context.js';
 import { writeHashed } from '../shared/documents.js';
+import type { Gate } from '../shared/gate.js';
 import {
   deleteLeftovers,
   listDatasets,
@@ -62,6 +55,7 @@ import {
   requireDataset,
 } from '../shared/store-documents.js';
 import { type DataHistory, purgeDataVersions } from './data-versions.js';
+import type { SourceContext } from './files.js';
 import {
   createLoadedFields,
   type DatasetActivity,
@@ -140,20 +134,15 @@ const formatSharedId = (datasetId: string): string => `store/${datasetId}`;
 /** Maximum number of times that the active market may change while markets are fetched. */
 const FOLLOWED_MAX = 20;
 
-export interface SharedActivationsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly markets: ServedMarkets;
-  /** Receives the error if a market that another process activated cannot be fetched. */
-  readonly onFailure: (cause: unknown) => void;
-}
-
 /**
  * Creates activations for several processes. The columns of a market are stored as an artifact that never changes, and
  * a document refers to the active market. A process that cannot read the source of a store reads the artifact.
+ * @param onFailure receives the error if a market that another process activated cannot be fetched
  */
-export function createSharedActivations(dependencies: SharedActivationsDependencies): Activations {
-  const { documents, artifacts, markets, onFailure } = dependencies;
+export function createSharedActivations(
+  { documents, artifacts, markets }: SourceContext,
+  onFailure: (cause: unknown) => void,
+): Activations {
   const snapshots = new WeakMap<MarketIdentity, ArtifactRef>();
   let lastFetch: Promise<unknown> = Promise.resolve();
 
@@ -560,20 +549,19 @@ export function countRows({ rows }: Pick<DatasetDocument, 'rows'>): number {
   return Object.values(rows ?? {}).reduce((sum, count) => sum + count, 0);
 }
 
-export interface StoreMarketsDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  /** Market of the active store. */
-  readonly markets: Pick<ServedMarkets, 'served' | 'awaited' | 'hold' | 'find'>;
-  /** Reads the content that the document of a store describes. */
-  readonly load: (document: DatasetDocument) => Promise<ServedMarket>;
-  /** Maximum total size in bytes of the panels of cached stores. The store that was used last is always kept. */
-  readonly keptBytesMax: number;
-}
-
 /** Maximum number of times that a store is read if it changes during the read. */
 const READS_MAX = 3;
 
-export function createStoreMarkets({ documents, markets, load, keptBytesMax }: StoreMarketsDependencies): StoreMarkets {
+/**
+ * @param load reads the content that the document of a store describes
+ * @param keptBytesMax maximum total size in bytes of the panels of cached stores; the store that was used last is always
+ * kept
+ */
+export function createStoreMarkets(
+  { documents, markets }: SourceContext,
+  load: (document: DatasetDocument) => Promise<ServedMarket>,
+  keptBytesMax: number,
+): StoreMarkets {
   /** Markets by store, least recently used first. */
   const keptMarkets = new Map<string, ServedMarket>();
   /** Contents that are no longer cached but that a running call may still use. */
@@ -673,20 +661,29 @@ function countBytes({ fields }: ServedMarket['handle']): number {
   return fields.reduce((sum, { values }) => sum + values.byteLength, 0);
 }
 
-export interface DatasetEventsDependencies {
-  readonly documents: Pick<DocumentStore, 'subscribe'>;
-  readonly markets: Pick<ServedMarkets, 'declare'>;
-  readonly stores: Pick<StoreMarkets, 'onContent' | 'onRemoved'>;
-  readonly activations: Pick<Activations, 'onActivated'>;
-  readonly versions: Pick<DataHistory, 'onContent'>;
-  readonly folders: Pick<ManagedFolders, 'remove'>;
+/** Context of data stores with their markets, which are read from the places of their data. */
+export interface StoreContext extends SourceContext, Pick<Context, 'stores'> {
+  readonly activations: Activations;
+  readonly loading: DatasetLoading;
+  readonly versions: DataHistory;
+}
+
+/** Context of the operations that change the registered stores. At most one of them works on a store at a time. */
+export interface StoreWork extends StoreContext {
+  readonly activity: DatasetActivity;
+  /** Limits the number of concurrent readers. */
+  readonly readers: Gate;
+  /** Limits the number of concurrent uploads. */
+  readonly uploads: Gate;
+  /** Aborted when the service stops. */
+  readonly closing: AbortSignal;
 }
 
 /**
  * Handles the events of commits about stores: serves another market, copies contents, and removes a folder that was replaced.
  */
-export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
-  const { documents, markets, stores, activations, versions, folders } = dependencies;
+export function followDatasetEvents(context: StoreContext): void {
+  const { documents, markets, stores, activations, versions, folders } = context;
   documents.subscribe('market-activated', (event) =>
     runOffMarket(() => {
       activations.onActivated(event);
@@ -789,13 +786,7 @@ export function createSyntheticSpec(request: GenerateRequest, calendars: Calenda
  * changes nothing, if the files are not exactly those that the service wrote: after a change of the generator or of the
  * calendar.
  */
-export function createRegeneration({
-  folders,
-  calendars,
-}: {
-  readonly folders: Pick<ManagedFolders, 'create' | 'receive' | 'remove'>;
-  readonly calendars: Calendars;
-}) {
+export function createRegeneration({ folders, calendars }: SourceContext) {
   return async (store: SourceTerms): Promise<boolean> => {
     const { store_id: datasetId, location, synthetic, files = [] } = store;
     if (!synthetic || location === null || files.length === 0 || synthetic['generator'] !== GENERATOR) return false;
@@ -826,13 +817,6 @@ export interface SettledSource {
   readonly report: RefreshReport | null;
 }
 
-export interface SettlingDependencies {
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly versions: Pick<DataHistory, 'last'>;
-  readonly calendarsInUse: CalendarsInUse;
-  readonly timestamp: () => string;
-}
-
 type SettledStore = Pick<DatasetDocument, 'store_id' | 'kind' | 'content_hash' | 'changed_prices'>;
 
 /**
@@ -842,7 +826,7 @@ type SettledStore = Pick<DatasetDocument, 'store_id' | 'kind' | 'content_hash' |
 async function settleSource(
   { store_id: datasetId, kind, content_hash: hash, changed_prices: changedPrices = [] }: SettledStore,
   read: Pick<SettledSource, 'summary' | 'served'>,
-  { jobs, versions, calendarsInUse, timestamp }: SettlingDependencies,
+  { jobs, versions, calendarsInUse, timestamp }: StoreContext,
   signal: AbortSignal,
 ): Promise<SettledSource> {
   const { summary, served } = read;
@@ -876,24 +860,9 @@ async function settleSource(
   };
 }
 
-export interface DatasetResumptionDependencies {
-  readonly documents: DocumentStore;
-  readonly activity: DatasetActivity;
-  readonly jobs: Pick<Jobs, 'isLive' | 'query'>;
-  /** Returns the calendars of the indices that use a store. */
-  readonly calendarsInUse: CalendarsInUse;
-  readonly markets: ServedMarkets;
-  readonly activations: Activations;
-  readonly loading: DatasetLoading;
-  readonly folders: ManagedFolders;
-  readonly closing: AbortSignal;
-  readonly versions: Pick<DataHistory, 'prepare' | 'copyUsed' | 'last'>;
-  readonly timestamp: () => string;
-}
-
 /** Work on stores that a start performs once. */
-export function createDatasetResumption(dependencies: DatasetResumptionDependencies) {
-  const { documents, activity, markets, activations, loading, closing, versions, timestamp } = dependencies;
+export function createDatasetResumption(context: StoreWork) {
+  const { documents, activity, markets, activations, loading, closing, versions, timestamp } = context;
 
   /** Marks the previously served store as loading. Called before the first request. */
   async function announce(): Promise<void> {
@@ -911,7 +880,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   async function resume(keepsServed: boolean): Promise<void> {
     let failure: FailedLoad | undefined;
     try {
-      await removeLeftovers(dependencies);
+      await removeLeftovers(context);
       const active = (await listDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
       const isKept =
@@ -1003,7 +972,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   async function acceptSource(active: DatasetDocument, summary: ContentSummary, servedMarket: ServedMarket) {
     const isGrown = await hasGrown(active, servedMarket);
     const read = { summary, served: servedMarket };
-    const settledSource = isGrown ? { ...read, report: null } : await settleSource(active, read, dependencies, closing);
+    const settledSource = isGrown ? { ...read, report: null } : await settleSource(active, read, context, closing);
     const version = await versions.prepare(settledSource.served, { source: 'reload', kind: active.kind });
     await activations.prepare(settledSource.served);
     return { reloaded: { ...settledSource, hasGrown: isGrown, counts: version?.rows ?? null }, version };
@@ -1013,7 +982,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
 }
 
 /** Removes data and folders of stores without a document. A crash leaves them behind. */
-async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDependencies): Promise<void> {
+async function removeLeftovers({ documents, jobs, folders }: StoreContext): Promise<void> {
   await sweepSharedFolders();
   for (const { store_id, writing } of await listDatasets(documents))
     if (writing && !(await jobs.isLive(`generate:${store_id}`))) await deleteUnwritten(documents, store_id);
@@ -1025,29 +994,16 @@ async function removeLeftovers({ documents, jobs, folders }: DatasetResumptionDe
     await folders.sweep(new Set(datasets.flatMap(({ location }) => location ?? [])));
 }
 
-export interface StoreContentsDependencies {
-  readonly documents: DocumentStore;
-  readonly activations: Pick<Activations, 'prepare' | 'replace' | 'shared'>;
-  readonly loading: Pick<DatasetLoading, 'read'>;
-  readonly versions: Pick<DataHistory, 'prepare' | 'last'>;
-  readonly timestamp: () => string;
-  /** True if the service writes nothing. */
-  readonly isReadOnly: boolean;
-}
-
 /**
  * Creates a reader for the content of a store. The content comes from other processes, from its copy, or from its
  * source. If the source has changed and there is no copy, the current content of the source is used.
+ * @param isReadOnly true if the service writes nothing
  * @throws Refusal NO_DATA_SOURCE, NOT_SUPPORTED, STORE_UNAVAILABLE
  */
-export function createStoreContents({
-  documents,
-  activations,
-  loading,
-  versions,
-  timestamp,
-  isReadOnly,
-}: StoreContentsDependencies): (document: DatasetDocument) => Promise<ServedMarket> {
+export function createStoreContents(
+  { documents, activations, loading, versions, timestamp }: Omit<StoreContext, 'stores'>,
+  isReadOnly: boolean,
+): (document: DatasetDocument) => Promise<ServedMarket> {
   async function findCopy({ kind, ...document }: DatasetDocument): Promise<ServedMarket | undefined> {
     const { store_id: datasetId, content_hash: contentHash, adjustment, currency } = document;
     if (isManaged(kind) || contentHash === null) return undefined;

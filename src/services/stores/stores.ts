@@ -11,56 +11,35 @@ import type {
 import type { Finding } from '#domain/base/findings.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay } from '#domain/base/time.js';
-import type { Calendars, CalendarsInUse, UsedCalendars } from '#domain/calendars/calendar.js';
+import type { UsedCalendars } from '#domain/calendars/calendar.js';
 import type { ImportFormat } from '#domain/definition/datasets.js';
 import { Mapping } from '#domain/definition/mapping.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
-import type { ManagedFolders } from '#market/content/managed-folder.js';
-import type { DatabaseLocations } from '#market/read/database-location.js';
-import { listFolderFiles, type Locations } from '#market/read/folder.js';
+import { listFolderFiles } from '#market/read/folder.js';
 import { createImportTemplate } from '#market/read/import-template.js';
 import type { InspectedData } from '#market/read/inspection.js';
 import { inspectMarket } from '#market/serve/market-process.js';
-import type { ServedMarkets } from '#market/serve/served-markets.js';
 import { createProblems } from '#market/tables/problems.js';
-import { type DocumentStore, readStoredBody } from '#store/port.js';
-import type { SecretBox } from '#store/secret-box.js';
-import type { StoreMarkets } from '../shared/context.js';
-import { createGate, type Gate, type Requester } from '../shared/gate.js';
+import { readStoredBody } from '#store/port.js';
+import { createGate, type Requester } from '../shared/gate.js';
 import { readDataset, toListedDataset } from '../shared/store-documents.js';
 import { createDatasetAudits, createPartialDatesReader } from './audits.js';
-import type { DataHistory } from './data-versions.js';
 import type { ServedDataset } from './data.js';
-import type { StoreFiles } from './files.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import { createDatasetSubmissions, type DatasetJobs, type DatasetSubmissions } from './jobs.js';
-import { convertFailure, createDatasetActivity, type DatasetLoading, placeFindings, refuseData } from './loading.js';
+import { convertFailure, createDatasetActivity, placeFindings, refuseData } from './loading.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
-import { type Activations, createDatasetResumption } from './serving.js';
-
-export interface DatasetInspectionsDependencies {
-  readonly locations: Locations;
-  readonly databases: DatabaseLocations;
-  /** Limits the number of concurrent readers. */
-  readonly readers: Gate;
-  /** Aborted when the service stops. */
-  readonly closing: AbortSignal;
-  /** Calendars of the indices that may use the data. Default: none. */
-  readonly calendarsInUse?: () => Promise<UsedCalendars>;
-}
+import { createDatasetResumption, type StoreContext, type StoreWork } from './serving.js';
 
 /**
- * Creates the function that inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED,
- * OVERLOADED
+ * Creates the function that inspects data and proposes a mapping.
+ * @param calendarsInUse calendars of the indices that may use the data; default: none
+ * @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED
  */
-export function createDatasetInspections({
-  locations,
-  databases,
-  readers,
-  closing,
-  calendarsInUse,
-}: DatasetInspectionsDependencies) {
+export function createDatasetInspections(
+  { locations, databases, readers, closing }: StoreWork,
+  calendarsInUse?: () => Promise<UsedCalendars>,
+) {
   async function inspectData(request: InspectRequest, requester: Requester): Promise<InspectResult> {
     const signal = AbortSignal.any([requester.signal, closing]);
     const field = request.location === undefined ? 'content' : 'location';
@@ -123,25 +102,6 @@ export function createDatasetInspections({
 const createPathRefusal = (problem: Omit<Finding, 'severity'>) =>
   refuseData([{ severity: 'error', ...problem, path: 'location' }]);
 
-export interface DatasetsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Jobs;
-  readonly kinds: DatasetJobs;
-  readonly markets: ServedMarkets;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly activations: Activations;
-  readonly loading: DatasetLoading;
-  readonly locations: Locations;
-  readonly databases: DatabaseLocations;
-  readonly folders: ManagedFolders;
-  readonly files: StoreFiles;
-  readonly calendars: Calendars;
-  readonly calendarsInUse: CalendarsInUse;
-  readonly versions: Pick<DataHistory, 'prepare' | 'preserve' | 'last' | 'copyUsed' | 'close'>;
-  readonly secrets: Pick<SecretBox, 'seal'>;
-  readonly timestamp: () => string;
-}
-
 export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   list(query: {
     readonly limit?: number | undefined;
@@ -196,24 +156,21 @@ const READERS = { name: 'imports', runningMax: 3, waitingMax: 8, clientRunningMa
  */
 const UPLOADS = { name: 'uploads', runningMax: 3, waitingMax: 0, clientRunningMax: 2, clientWaitingMax: 0 };
 
-export function createDatasets(dependencies: DatasetsDependencies): Datasets {
-  const { documents, jobs, markets, folders, stores } = dependencies;
+export function createDatasets(context: StoreContext, kinds: DatasetJobs): Datasets {
+  const { documents, markets, stores, calendarsInUse } = context;
   const closing = new AbortController();
-  const activity = createDatasetActivity(dependencies);
+  const activity = createDatasetActivity(context);
   const readPartialDates = createPartialDatesReader(documents);
   const readers = createGate(READERS);
   const uploads = createGate(UPLOADS);
-  const sharedDependencies = { ...dependencies, activity, readers, uploads, closing: closing.signal };
-  const registration = createDatasetRegistration(sharedDependencies);
-  const imports = createDatasetImports(sharedDependencies);
-  const submissions = createDatasetSubmissions(sharedDependencies);
-  const resumption = createDatasetResumption(sharedDependencies);
+  const work = { ...context, activity, readers, uploads, closing: closing.signal };
+  const registration = createDatasetRegistration(work);
+  const imports = createDatasetImports(work);
+  const submissions = createDatasetSubmissions(work, kinds);
+  const resumption = createDatasetResumption(work);
   let pendingResumption: Promise<void> = Promise.resolve();
 
-  const audits = createDatasetAudits({
-    jobs,
-    folders,
-    calendarsInUse: dependencies.calendarsInUse,
+  const audits = createDatasetAudits(context, {
     readContent: async ({ store_id: datasetId }) => {
       if (!activity.isServed(datasetId)) await activity.assertIdle(datasetId);
       return (await stores.of(datasetId)).handle;
@@ -262,11 +219,8 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     ...registration,
     ...submissions,
     importData: imports.importData,
-    inspect: createDatasetInspections({
-      ...sharedDependencies,
-      // The data have no store yet: only indices without a store may use them.
-      calendarsInUse: () => dependencies.calendarsInUse('', true),
-    }),
+    // The data have no store yet: only indices without a store may use them.
+    inspect: createDatasetInspections(work, () => calendarsInUse('', true)),
     template: (format) => ({ bytes: createImportTemplate(format), ...TEMPLATES[format] }),
     audit: async (datasetId, requester) => audits.audit((await activity.requireKnown(datasetId)).document, requester),
     repair,
@@ -278,7 +232,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     async close() {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
       await pendingResumption.catch(() => {}); // the failure is reported to the caller that awaits the resumption
-      await dependencies.versions.close();
+      await context.versions.close();
     },
     async datasetInUse(datasetId) {
       const storedDocument = await documents.get('store', datasetId);

@@ -3,20 +3,23 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { InspectRequest } from '#contract/stores.js';
 import { createLocations } from '#market/read/folder.js';
+import type { StoreWork } from '#services/stores/serving.js';
 import { createDatasetInspections } from '#services/stores/stores.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 const BARS = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
 
 async function createInspectedFolder(files: Readonly<Record<string, string>>) {
   const location = await createTemporaryFolder();
   for (const [name, text] of Object.entries(files)) writeFileSync(join(location, name), text);
-  const inspections = createDatasetInspections({
+  const context = createTestContext<StoreWork>({
     locations: createLocations([location]),
     databases: { resolve: () => Promise.reject(new Error('no database is asked for')) },
     readers: (read) => read({ follow: () => {} }),
     closing: new AbortController().signal,
   });
+  const inspections = createDatasetInspections(context);
   return inspections(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
 }
 

@@ -8,14 +8,20 @@ import type { Attempt, Completion } from '#jobs/port/job-kind.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { createServedMarkets, prepareServedMarket, type ServedMarkets } from '#market/serve/served-markets.js';
-import { createLocalActivations, createStoreMarkets, followDatasetEvents } from '#services/stores/serving.js';
+import { createServedMarkets, prepareServedMarket } from '#market/serve/served-markets.js';
+import {
+  createLocalActivations,
+  createStoreMarkets,
+  followDatasetEvents,
+  type StoreContext,
+} from '#services/stores/serving.js';
 import { createDatasetJobs } from '#services/stores/jobs.js';
 import type { DatasetLoading } from '#services/stores/loading.js';
-import { localStoreFiles } from '#services/stores/files.js';
+import { localStoreFiles, type SourceContext } from '#services/stores/files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 import { createDatasetDocument, LOADED_AT } from './dataset-documents.js';
 import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
@@ -35,15 +41,6 @@ function createHandle(datasetId: string, price: number): MarketHandle {
     ...NO_TABLES,
   });
 }
-
-/** Creates stores in addition to the served store. Each has content 1. */
-const createStores = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
-  createStoreMarkets({
-    documents,
-    markets,
-    load: async ({ store_id }) => prepareServedMarket(createHandle(store_id, 1), LOADED_AT),
-    keptBytesMax: 2 ** 30,
-  });
 
 /** Runs a test of store jobs over a real document store. The reader finds one bar at a price. */
 async function addJobs(
@@ -85,24 +82,26 @@ async function addJobs(
       };
     },
   };
-  const folders = createManagedFolders(join(folder, 'stores'));
-  const activations = createLocalActivations(markets, 'build');
-  const stores = createStores(store, markets);
-  const { documents } = store;
-  followDatasetEvents({ documents, markets, stores, activations, versions: { onContent: () => {} }, folders });
-  const jobs = createDatasetJobs({
-    versions: { prepare: async () => null, preserve: async () => null },
-    documents,
+  const sources = createTestContext<SourceContext>({
+    documents: store.documents,
     markets,
-    stores,
-    activations,
-    loading,
-    folders,
+    folders: createManagedFolders(join(folder, 'stores')),
     files: localStoreFiles,
     calendars: openCalendars(),
     calendarsInUse: async () => ({ codes: [] }),
     timestamp: () => LOADED_AT,
   });
+  // Each store that is not served has content 1.
+  const load = ({ store_id: id }: DatasetDocument) => prepareServedMarket(createHandle(id, 1), LOADED_AT);
+  const context = createTestContext<StoreContext>({
+    ...sources,
+    stores: createStoreMarkets(sources, load, 2 ** 30),
+    activations: createLocalActivations(markets, 'build'),
+    loading,
+    versions: { prepare: async () => null, preserve: async () => null, onContent: () => {} },
+  });
+  followDatasetEvents(context);
+  const jobs = createDatasetJobs(context);
   await store.documents.transaction(async (tx) => {
     await tx.put('store', 'old', createDatasetDocument('old', { active: true }));
     await tx.put('store', 'new', createDatasetDocument('new', { active: false }));

@@ -5,12 +5,14 @@ import { digestContent } from '#market/content/content-hash.js';
 import { createServedMarkets, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
 import { recordDataVersion } from '#services/shared/store-documents.js';
 import { createDataVersions, type DataHistory } from '#services/stores/data-versions.js';
+import type { SourceContext } from '#services/stores/files.js';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { copyMarket, rebuildEarlierMarket, writeContentChange, writeContentCopy } from '#workers/market/markets.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { NO_TABLES } from '../../domain/backtest/market-builder.js';
+import { createTestContext } from '../context.js';
 
 const LOADED_AT = '2024-02-01T00:00:00.000Z';
 const TASKS = {
@@ -66,15 +68,9 @@ function createDesk(
     },
   };
   const onCopyFailure = (cause: unknown): void => void failures.push(cause);
-  const versions = createDataVersions({
-    documents,
-    artifacts,
-    jobs,
-    markets,
-    timestamp: () => LOADED_AT,
-    copyWaitMs,
-    onCopyFailure,
-  });
+  const timestamp = () => LOADED_AT;
+  const context = createTestContext<SourceContext>({ documents, artifacts, jobs, markets, timestamp });
+  const versions = createDataVersions(context, { copyWaitMs, onCopyFailure });
   return {
     versions,
     failures,

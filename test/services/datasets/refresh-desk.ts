@@ -9,15 +9,21 @@ import { createDatabaseLocations } from '#market/read/database-location.js';
 import { createLocations } from '#market/read/folder.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/judge/refresh.js';
-import { createServedMarkets, type ServedMarkets } from '#market/serve/served-markets.js';
-import { createLocalActivations, createStoreMarkets, followDatasetEvents } from '#services/stores/serving.js';
-import { createDatasetJobs, type DatasetJobsDependencies } from '#services/stores/jobs.js';
+import { createServedMarkets } from '#market/serve/served-markets.js';
+import {
+  createLocalActivations,
+  createStoreMarkets,
+  followDatasetEvents,
+  type StoreContext,
+} from '#services/stores/serving.js';
+import { createDatasetJobs } from '#services/stores/jobs.js';
 import { createDatasetLoading } from '#services/stores/loading.js';
-import { localStoreFiles } from '#services/stores/files.js';
+import { localStoreFiles, type SourceContext } from '#services/stores/files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/market/markets.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 /** Time that is later than all writes of a test. So every file counts as unchanged for a long time. */
 export const REFRESHED_AT = '2100-01-04T00:00:00.000Z';
@@ -75,26 +81,6 @@ interface Desk {
   readWhole(): Promise<DatasetDocument>;
 }
 
-const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => REFRESHED_AT };
-
-/** Creates stores in addition to the served store. They are read from their sources. */
-function createStores({
-  documents,
-  markets,
-  loading,
-}: Pick<DatasetJobsDependencies, 'documents' | 'loading'> & { readonly markets: ServedMarkets }) {
-  return createStoreMarkets({
-    documents,
-    markets,
-    load: async (document) => {
-      const read = await loading.read(document, { serve: true });
-      if (read.kind === 'refused') throw new Error('the store was refused');
-      return read.served!;
-    },
-    keptBytesMax: 2 ** 30,
-  });
-}
-
 /** Runs a test on a served folder. It has the jobs of stores but no queue. */
 export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await createTemporaryFolder();
@@ -104,22 +90,32 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
   markets.settle();
   const locations = createLocations([base]);
   const databases = createDatabaseLocations({ locations, hosts: [] });
-  const loading = createDatasetLoading({ locations, databases, regenerate: async () => false, ...terms });
-  const folders = createManagedFolders(join(base, 'stores'));
-  const activations = createLocalActivations(markets, 'build');
-  const stores = createStores({ documents, markets, loading });
-  followDatasetEvents({ documents, markets, stores, activations, versions: { onContent: () => {} }, folders });
-  const jobs = createDatasetJobs({
-    versions: { prepare: async () => null, preserve: async () => null },
+  const sources = createTestContext<SourceContext>({
     documents,
     markets,
-    stores,
-    activations,
-    loading,
-    folders,
+    locations,
+    databases,
+    folders: createManagedFolders(join(base, 'stores')),
+    files: localStoreFiles,
     calendars: openCalendars(),
-    ...terms,
+    calendarsInUse: async () => ({ codes: [] }),
+    timestamp: () => REFRESHED_AT,
   });
+  const loading = createDatasetLoading(sources, async () => false);
+  const load = async (document: DatasetDocument) => {
+    const read = await loading.read(document, { serve: true });
+    if (read.kind === 'refused') throw new Error('the store was refused');
+    return read.served!;
+  };
+  const context = createTestContext<StoreContext>({
+    ...sources,
+    activations: createLocalActivations(markets, 'build'),
+    loading,
+    stores: createStoreMarkets(sources, load, 2 ** 30),
+    versions: { prepare: async () => null, preserve: async () => null, onContent: () => {} },
+  });
+  followDatasetEvents(context);
+  const jobs = createDatasetJobs(context);
   const location = join(base, 'served');
   let copies = 0;
 

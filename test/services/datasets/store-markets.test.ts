@@ -8,8 +8,10 @@ import {
   type ServedMarket,
 } from '#market/serve/served-markets.js';
 import { withinReach } from '#services/keys/access.js';
+import type { SourceContext } from '#services/stores/files.js';
 import { createStoreMarkets } from '#services/stores/serving.js';
 import type { DocumentStore } from '#store/port.js';
+import { createTestContext } from '../context.js';
 import { createDatasetDocument } from './dataset-documents.js';
 import { waitFor } from '../../waiting.js';
 import { NO_TABLES } from '../../domain/backtest/market-builder.js';
@@ -48,16 +50,12 @@ async function openStoreWorld(keptBytesMax: number) {
     },
   } as unknown as DocumentStore; // only the members that the code under test reads
   const reads: { gate?: Promise<void> } = {};
-  const stores = createStoreMarkets({
-    documents,
-    markets,
-    load: async ({ store_id: id, content_hash: hash }: DatasetDocument) => {
-      loads.push(id);
-      await reads.gate;
-      return createMarket(id, Number(hash!.split(' ')[1]));
-    },
-    keptBytesMax,
-  });
+  const load = async ({ store_id: id, content_hash: hash }: DatasetDocument) => {
+    loads.push(id);
+    await reads.gate;
+    return createMarket(id, Number(hash!.split(' ')[1]));
+  };
+  const stores = createStoreMarkets(createTestContext<SourceContext>({ documents, markets }), load, keptBytesMax);
   return { stores, markets, loads, reads, change: (id: string) => versions.set(id, (versions.get(id) ?? 1) + 1) };
 }
 

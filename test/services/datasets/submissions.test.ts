@@ -2,7 +2,9 @@ import { expect, test } from 'vitest';
 import type { DatasetDocument } from '#domain/definition/datasets.js';
 import { GENERATOR } from '#market/synthetic/factors.js';
 import type { DatasetActivity } from '#services/stores/loading.js';
-import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/stores/jobs.js';
+import { createDatasetSubmissions, type DatasetJobs } from '#services/stores/jobs.js';
+import type { StoreWork } from '#services/stores/serving.js';
+import { createTestContext } from '../context.js';
 import { createDatasetDocument } from './dataset-documents.js';
 
 const DOCUMENT = createDatasetDocument('old', {
@@ -19,7 +21,7 @@ const catchRefusal = async (document: DatasetDocument) => {
     isServed: () => true,
   };
   // The submission is refused before other members are used.
-  const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies);
+  const { refresh } = createDatasetSubmissions(createTestContext<StoreWork>({ activity }), {} as DatasetJobs);
   return refresh('old', { until: null, full: false, dry_run: false, load: false, fail_on: [] }, null).catch(
     (refusal: unknown) => refusal,
   );

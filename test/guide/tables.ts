@@ -20,6 +20,7 @@ import { readMethodologies } from '#cli/compose/package-files.js';
 import { readEvidence } from '../methodologies/evidence.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/templates.js';
+import { createTestContext } from '../services/context.js';
 
 /** Pages of templates by kind, with the templates of their kind from `first` on. */
 const TEMPLATE_PAGES = [
@@ -146,12 +147,12 @@ const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test
 
 /** Returns a section for each published methodology. It states the source, the inputs and the choices. */
 async function formatTemplateSections(): Promise<ReadonlyMap<string, string>> {
-  const templates = createMethodologyTemplates({
-    read: readMethodologies,
+  const context = createTestContext({
     calendars: openCalendars(),
     markets: { current: () => undefined, require: refuseMarket },
     jobs: { query: refuseMarket },
   });
+  const templates = createMethodologyTemplates(context, readMethodologies);
   const { templates: summaries } = await templates.list();
   const details = await Promise.all(summaries.map(({ id }) => templates.get(id, {})));
   const format = ({ id, title, style, source, index_ids: ids, needs, choices }: (typeof details)[number]) =>

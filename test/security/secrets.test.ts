@@ -125,11 +125,11 @@ test('commands show no secret except the key that they create, once', async () =
 
 test.runIf(IS_SOAK)('an unknown key takes as long as a wrong one', async () => {
   const { createKeys } = await import('#services/keys/keys.js');
-  const keys = await createKeys({
-    documents: { list: () => ({ documents: [] }), ids: () => [] } as never,
-    environment: [givenKey.record],
-    now: Date.now,
-  });
+  const keys = await createKeys(
+    { list: () => ({ documents: [] }), ids: () => [] } as never,
+    [givenKey.record],
+    Date.now,
+  );
   const unknownKey = `dvs_${'Z'.repeat(12)}_${'w'.repeat(43)}`;
   const medians = [wrongCloses, unknownKey].map((key) => {
     const times = Array.from({ length: 4000 }, () => {

@@ -159,7 +159,7 @@ async function executeCommand(settings: Settings, command: KeyCommand): Promise<
       },
     });
     try {
-      return await executeKeyCommand(await createKeys({ documents, environment: [], now: Date.now }), command);
+      return await executeKeyCommand(await createKeys(documents, [], Date.now), command);
     } finally {
       await close();
     }

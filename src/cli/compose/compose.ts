@@ -193,35 +193,32 @@ const MS_PER_DAY = 86_400_000;
 /** Composes definitions: indices, strategies, their calendars and their optimisation. */
 function composeIndices(core: JobComponents, removals: Removals) {
   const { documents, calendars } = core;
-  const jobDependencies = { ...core, documents: core.documentsOfJobs };
+  const { jobContext } = core;
   const kinds = {
-    risk: createRiskModelJob({ ...jobDependencies, workers: core.settings.workers }),
-    validate: createRiskValidationJob(jobDependencies),
-    optimise: createOptimisationJob(jobDependencies),
-    study: createStudyJob({ ...jobDependencies, workers: core.settings.workers }),
-    account: createAccountBacktestJob(jobDependencies),
-    batch: createBatchJob({ ...jobDependencies, workers: core.settings.workers }),
+    risk: createRiskModelJob(jobContext),
+    validate: createRiskValidationJob(jobContext),
+    optimise: createOptimisationJob(jobContext),
+    study: createStudyJob(jobContext),
+    account: createAccountBacktestJob(jobContext),
+    batch: createBatchJob(jobContext),
   };
-  const personalDependencies = core;
-  const batchDependencies = { ...personalDependencies, kind: kinds.batch };
-  const batchResults = createBatchResults(batchDependencies);
+  const batchResults = createBatchResults({ ...core, kind: kinds.batch });
 
   const indices = createIndices(core);
   const strategies = createStrategies(core);
   const optimisations = createOptimise({ ...core, kind: kinds.optimise });
   const plugins = createPlugins(core);
-  const { workers } = core.settings;
-  const riskModels = createRiskModels({ ...core, kind: kinds.risk, validation: kinds.validate, workers });
+  const riskModels = createRiskModels({ ...core, kind: kinds.risk, validation: kinds.validate });
   const getToday = () => Math.floor(core.now() / MS_PER_DAY);
   const readIndex = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const findIndexRun = (indexId: string) => findRun(documents, indexId);
-  const templates = createMethodologyTemplates({ ...core, read: readMethodologies });
+  const templates = createMethodologyTemplates(core, readMethodologies);
   const createScheduleReader = (usedCalendars: Calendars) =>
-    createIndexSchedules({ calendars: usedCalendars, readIndex, findIndexRun });
+    createIndexSchedules(usedCalendars, readIndex, findIndexRun);
   const computeSchedule = createScheduleReader(calendars);
   const readSchedule = async (indexId: string) => computeSchedule(await readIndex(indexId));
-  const calendarViews = createCalendarViews({ calendars, readSchedule, today: getToday });
-  const questions = createIndexQuestions({ ...core, computeSchedule });
+  const calendarViews = createCalendarViews(core, readSchedule, getToday);
+  const questions = createIndexQuestions(core, computeSchedule);
 
   return {
     indices,
@@ -244,17 +241,17 @@ function composeIndices(core: JobComponents, removals: Removals) {
       plugins,
       pluginPreviews: createPluginPreviews(core),
       optimisations,
-      accountBacktests: createAccountBacktests({ ...personalDependencies, kind: kinds.account }),
+      accountBacktests: createAccountBacktests({ ...core, kind: kinds.account }),
       batchResults,
       riskModels,
     },
     handlers: {
-      ...createEventHandlers(createEvents({ documents, calendars, computeSchedule, today: getToday }), getToday),
+      ...createEventHandlers(createEvents(core, computeSchedule, getToday), getToday),
       ...createIndexHandlers(indices, questions, removals),
       ...createStrategyHandlers(strategies, removals),
       ...createOptimiseHandlers(optimisations, indices),
-      ...createStudyHandlers(createStudies({ ...personalDependencies, kind: kinds.study })),
-      ...createBatchHandlers(createBatches(batchDependencies), batchResults),
+      ...createStudyHandlers(createStudies({ ...core, kind: kinds.study })),
+      ...createBatchHandlers(createBatches({ ...core, kind: kinds.batch }), batchResults),
       ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };
@@ -263,9 +260,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
 /** Composes report templates and rendered reports. */
 function composeReports(core: JobComponents) {
   const renderJobKind = createRenderJob({
-    ...core,
-    documents: core.documentsOfJobs,
-    timestamp: () => formatTimestamp(core.now()),
+    ...core.jobContext,
     creator: `Divisor ${getBuildVersion()}`,
   });
   const reports = createReports({ ...core, kind: renderJobKind });
@@ -344,17 +339,17 @@ function composeRuns(
 
 /** Returns the kinds of job that compute runs and results of runs. */
 function createKinds(core: JobComponents, runnables: RunnableRuns) {
-  const { runsKept, workers } = core.settings;
-  const jobDependencies = { ...core, documents: core.documentsOfJobs };
-  const runMaker = createRunMaker(jobDependencies);
+  const { jobContext } = core;
+  const { runsKept } = core.settings;
+  const runMaker = createRunMaker(jobContext);
   return {
     backtest: createBacktestJob({ runMaker, runsKept }),
-    rerun: createRerunJob(jobDependencies, { runMaker, runnables, runsKept }),
-    replay: createReplayJob(jobDependencies),
-    diff: createRunDifferenceJob(jobDependencies),
-    differences: createOutsideDifferenceJob(jobDependencies),
-    sweep: createSweepJob({ ...jobDependencies, workers }),
-    simulate: createSimulationJob({ ...jobDependencies, workers }),
+    rerun: createRerunJob(jobContext, { runMaker, runnables, runsKept }),
+    replay: createReplayJob(jobContext),
+    diff: createRunDifferenceJob(jobContext),
+    differences: createOutsideDifferenceJob(jobContext),
+    sweep: createSweepJob(jobContext),
+    simulate: createSimulationJob(jobContext),
   };
 }
 
@@ -367,7 +362,7 @@ function composeDesk(core: JobComponents, views: RunViews) {
 /** Composes the authentication of clients, their permissions, and the audit log. */
 async function composeAccountability(core: Core, keys: AccessKeys, resources: Closable[]) {
   const { documents, settings, log, now } = core;
-  const access = createAccess({ documents, isHidden: settings.tenancy === 'prefix' });
+  const access = createAccess(documents, settings.tenancy === 'prefix');
   const auditNotes = createAuditNotes({
     documents,
     timestamp: () => formatTimestamp(now()),
@@ -409,7 +404,7 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
   // Processes with the same key accept each other's sessions. A session keeps the scopes that it had when it began.
   // Other grants therefore give another key, and earlier sessions become invalid.
   const key = secrets.derive(`sessions of subjects ${JSON.stringify([issuer, clientId, grants])}`) ?? randomBytes(32);
-  const endedSessions = await createEndedSessions({ documents, isReadOnly: settings.readOnly, now });
+  const endedSessions = await createEndedSessions(documents, now, settings.readOnly);
   const sessions = createSessions({ key, ended: endedSessions, now });
   const { oidcClientSecret: clientSecret } = settings;
   const signIn = issuer && clientId ? createSignIn({ issuer, clientId, clientSecret, grants }) : undefined;
@@ -972,7 +967,7 @@ async function composeOn(
   const stopController = new AbortController();
   const core = openJobComponents(await openCore({ role, home, settings, log, onDefect, resources }), resources);
   const { documents, jobs } = core;
-  const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
+  const keys = await createKeys(documents, settings.apiKeys, Date.now);
   if (role !== 'worker') resources.push(await openKeySocket(home.path, keys));
 
   const history = composeHistory(core);

@@ -431,22 +431,20 @@ function openWarmUp({ role, settings, log, store, markets, pool }: WarmUpInput):
   });
 }
 
-/** Components for jobs. Their documents wait while the database is unavailable. */
+/** Components with the context of jobs, whose documents wait while the database is unavailable. */
 export interface JobComponents extends Core {
-  readonly documentsOfJobs: DocumentStore;
+  readonly jobContext: Context;
 }
 
 /** @param resources receives the function that stops the waiting */
 export function openJobComponents(core: Core, resources: Closable[]): JobComponents {
   const { documents, settings } = core;
   // Documents in a home are always available.
-  if (settings.database === undefined) return { ...core, documentsOfJobs: documents };
+  if (settings.database === undefined) return { ...core, jobContext: core };
   let isClosed = false;
   resources.push({ close: async () => void (isClosed = true) });
-  return {
-    ...core,
-    documentsOfJobs: createPatientDocuments({ documents, clock: systemClock, isOver: () => isClosed }),
-  };
+  const patientDocuments = createPatientDocuments({ documents, clock: systemClock, isOver: () => isClosed });
+  return { ...core, jobContext: { ...core, documents: patientDocuments } };
 }
 
 /** Creates the metrics of a database. Figures that are unavailable are left out, and nobody waits for them. */

@@ -24,7 +24,7 @@ import type { RunDocument } from '#domain/definition/runs.js';
 import { DEFAULT_REVIEW, RebalanceSpec } from '#domain/definition/schedule.js';
 import { readLastVersion } from '#store/history/history.js';
 import { type DocumentReader, type DocumentStore, parseStored } from '#store/port.js';
-import type { FollowingCalendars } from '../shared/context.js';
+import type { Context, FollowingCalendars } from '../shared/context.js';
 
 /**
  * Id of the document with the changed sessions of all calendars. It is written together with the document of each
@@ -112,14 +112,6 @@ export async function readCalendarsInUse(
   return { codes: [...new Set(codes)].toSorted(), ...(closures && { closures }) };
 }
 
-export interface IndexSchedulesDependencies {
-  readonly calendars: Calendars;
-  /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly readIndex: (indexId: string) => Promise<IndexDocument>;
-  /** Returns the latest run of an index; undefined if the index was never run. */
-  readonly findIndexRun: (indexId: string) => Promise<RunDocument | undefined>;
-}
-
 /** Schedule of an index, with the members of the schedule view. */
 interface StoredSchedule extends IndexSchedule {
   readonly frequency: RebalanceSpec['frequency'];
@@ -128,8 +120,14 @@ interface StoredSchedule extends IndexSchedule {
 /**
  * Creates the schedules of indices. A rule-based or derived index has its own schedule. An overlay has the schedules of
  * its underlying indices, and a blend has both. Rebalances that a breach triggered in the latest run are included.
+ * @param readIndex returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
+ * @param findIndexRun returns the latest run of an index; undefined if the index was never run
  */
-export function createIndexSchedules({ calendars, readIndex, findIndexRun }: IndexSchedulesDependencies) {
+export function createIndexSchedules(
+  calendars: Calendars,
+  readIndex: (indexId: string) => Promise<IndexDocument>,
+  findIndexRun: (indexId: string) => Promise<RunDocument | undefined>,
+) {
   const createCadence = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
     const calendar = calendars.get(document.calendar);
     if (calendar === undefined)
@@ -213,14 +211,6 @@ export function createIndexSchedules({ calendars, readIndex, findIndexRun }: Ind
 /** Code of the calendar that forms preselect. */
 export const DEFAULT_CALENDAR = 'XNYS';
 
-export interface CalendarsDependencies {
-  readonly calendars: Calendars;
-  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly readSchedule: (indexId: string) => Promise<StoredSchedule>;
-  /** Returns the current day in UTC. */
-  readonly today: () => Day;
-}
-
 /** Calendars and schedules as clients see them. */
 export interface CalendarViews {
   list(): CalendarList;
@@ -234,7 +224,15 @@ export interface CalendarViews {
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
-export function createCalendarViews({ calendars, readSchedule, today }: CalendarsDependencies): CalendarViews {
+/**
+ * @param readSchedule returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
+ * @param today returns the current day in UTC
+ */
+export function createCalendarViews(
+  { calendars }: Context,
+  readSchedule: (indexId: string) => Promise<StoredSchedule>,
+  today: () => Day,
+): CalendarViews {
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
   async function findFirstAfter(indexId: string, asOf: Day): Promise<string | null> {

@@ -17,18 +17,10 @@ import {
   listHolidays,
   listRebalanceEvents,
 } from '#domain/definition/index-schedule.js';
-import type { DocumentStore, Listing } from '#store/port.js';
+import type { Listing } from '#store/port.js';
+import type { Context } from '../shared/context.js';
 import { addUnreadable, countSkipped } from '../shared/documents.js';
 import { requireIndex } from './documents.js';
-
-export interface EventsDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'list'>;
-  readonly calendars: Calendars;
-  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
-  readonly computeSchedule: (document: IndexDocument) => Promise<IndexSchedule>;
-  /** Returns the current day in UTC. */
-  readonly today: () => Day;
-}
 
 export interface Events {
   /** Lists dated events. @throws Refusal INVALID_RANGE, VALIDATION_FAILED; INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for a requested index */
@@ -51,7 +43,16 @@ const INDICES_PER_TURN = 32;
 
 const EVENT_KIND_NAMES = Object.keys(EVENT_KINDS);
 
-export function createEvents({ documents, calendars, computeSchedule, today }: EventsDependencies): Events {
+/**
+ * @param computeSchedule returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an
+ * underlying index
+ * @param today returns the current day in UTC
+ */
+export function createEvents(
+  { documents, calendars }: Context,
+  computeSchedule: (document: IndexDocument) => Promise<IndexSchedule>,
+  today: () => Day,
+): Events {
   async function readIndices(ids: readonly string[]): Promise<Listing<IndexDocument>> {
     if (ids.length === 0) return documents.list('index', readIndex);
     const indexDocuments = await Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));

@@ -3,7 +3,6 @@ import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#c
 import { type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { listChanges, toCanonicalJson } from '#domain/base/json.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { listDatedTexts } from '#domain/definition/amendments.js';
 import { type ChangedField, type DefinitionChange, FACTS_LISTED_MAX } from '#domain/definition/approvals.js';
 import { createDerivedDocument, readDerivation } from '#domain/definition/derivation.js';
@@ -21,12 +20,11 @@ import { createStoreFinder, listNamedIndices } from '#domain/definition/referenc
 import { listRuleTypes } from '#domain/definition/rule-pipeline.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { readLogHead } from '#store/history/publication-log.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
-import type { StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { assertIdOfPath, assertPrecondition, listTakenIdFindings, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
 import { findLookAhead, findModelsOfOtherStores, findUnknownModels } from '../shared/model-documents.js';
@@ -373,24 +371,9 @@ export interface Indices {
   overlayTypes(): OverlayTypes;
 }
 
-export interface IndicesDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobsAbout;
-  readonly markets: Markets;
-  readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
-  readonly calendars: Calendars;
-  readonly approvals: ApprovalGate;
-}
-
-export function createIndices({
-  documents,
-  jobs,
-  markets,
-  stores,
-  calendars,
-  approvals,
-}: IndicesDependencies): Indices {
-  const findMarketFor = (body: Body) => findCheckMarket({ documents, stores, markets }, body);
+export function createIndices(context: Context): Indices {
+  const { documents, jobs, calendars, approvals } = context;
+  const findMarketFor = (body: Body) => findCheckMarket(context, body);
 
   /** Checks a document on a market. Findings about the document's store come first. */
   async function check(

@@ -2,7 +2,6 @@ import type { Plugin, PluginCollection, PluginPreview, PluginPreviewRequest, Plu
 import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { addText } from '#domain/datapoints/expression-text.js';
 import { type ExpressionNode, useNumber } from '#domain/datapoints/expression-tree.js';
 import { checkFields } from '#domain/definition/field-uses.js';
@@ -20,19 +19,11 @@ import {
 import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
-import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
+import type { Context } from '../shared/context.js';
 import { openStoredFamily, type PageQuery, type Precondition, type StoredEntry } from '../shared/documents.js';
 import { DEFAULT_CALENDAR } from './calendars.js';
 import { addStoredParts, createStoredIndices } from './documents.js';
-
-export interface PluginPreviewsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: Markets;
-  readonly calendars: Calendars;
-}
 
 /**
  * Id of a temporary definition that uses the plug-in, and the name under which that definition reads the plug-in's
@@ -44,7 +35,7 @@ const VALUES: ExpressionNode = { node: 'field', name: NAME };
 const ID = 'draft';
 
 /** Previews of plug-ins, which need not be stored. */
-export function createPluginPreviews({ documents, jobs, markets, calendars }: PluginPreviewsDependencies) {
+export function createPluginPreviews({ documents, jobs, markets, calendars }: Context) {
   /** Returns a definition that uses the plug-in. */
   async function readTerms(plugin: PluginDocument, { parameters }: PluginPreviewRequest, market: MarketData) {
     const body = {
@@ -133,11 +124,6 @@ const createEmptyPreview = (findings: readonly Finding[]): PluginPreview => ({
   findings: reportFindings([...findings]) as PluginPreview['findings'], // this type has read-only lists
 });
 
-export interface PluginsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'query'>;
-}
-
 export interface StoredPlugin {
   readonly plugin: Plugin;
   readonly etag: string;
@@ -154,7 +140,7 @@ export interface Plugins {
 }
 
 /** Creates the service of plug-ins: rules and datapoints that clients write as programs. */
-export function createPlugins({ documents, jobs }: PluginsDependencies): Plugins {
+export function createPlugins({ documents, jobs }: Context): Plugins {
   const family = openStoredFamily(documents, {
     kind: 'plugin',
     word: 'plug-in',

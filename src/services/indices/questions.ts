@@ -7,7 +7,6 @@ import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusa
 import type { AsKnownOn } from '#domain/base/requested-dates.js';
 import { checkShape } from '#domain/base/schema.js';
 import { formatDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import {
   checkTree,
   Condition,
@@ -30,7 +29,6 @@ import { listMethodologySentences } from '#domain/definition/methodology.js';
 import { assertDecides } from '#domain/definition/overlay-checks.js';
 import { checkReference, findStore, listCalledIndices } from '#domain/definition/references.js';
 import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
-import type { RunDocument } from '#domain/definition/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';
 import type { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
@@ -38,8 +36,7 @@ import type { Jobs } from '#jobs/port/job-kind.js';
 import type { LevelSketch as ComputedSketch, ModelFiles } from '#jobs/tasks/indices.js';
 import { getCallMarket, type Markets } from '#market/serve/served-markets.js';
 import { findVersionByEtag, readHead } from '#store/history/history.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import type { DataVersions, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { resolveModelFiles } from '../shared/model-documents.js';
 import { readRunDefinition, requireRun } from '../shared/run-documents.js';
 import { prependHead } from '../shared/stamped-json.js';
@@ -54,14 +51,6 @@ import {
   runOnStoreOf,
 } from './documents.js';
 
-export interface DatapointQuestionsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: Markets;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly calendars: Calendars;
-}
-
 /** Id of the temporary definition that is created to evaluate an expression. */
 const TERMS = 'TERMS-OF-AN-EXPRESSION';
 
@@ -69,13 +58,7 @@ const TERMS = 'TERMS-OF-AN-EXPRESSION';
 const VALUES_MAX = 3;
 
 /** Evaluation and explanation of expressions. */
-export function createDatapointQuestions({
-  documents,
-  jobs,
-  markets,
-  stores,
-  calendars,
-}: DatapointQuestionsDependencies) {
+export function createDatapointQuestions({ documents, jobs, markets, stores, calendars }: Context) {
   async function readTerms(request: DatapointRequest, market: MarketData | undefined) {
     const { universe, datapoints, plugins, currency, calendar = DEFAULT_CALENDAR } = request;
     const body = {
@@ -235,20 +218,6 @@ interface CheckedDocument {
   readonly findings: readonly Finding[];
 }
 
-interface RunStore {
-  findStore(run: RunDocument): Promise<string | undefined>;
-}
-
-interface QuestionDefinitionsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'read' | 'damaged'>;
-  readonly stores: Pick<StoreMarkets, 'of' | 'within'>;
-  readonly states: Pick<RunStore, 'findStore'>;
-  /** Market of the current call. */
-  readonly markets: Pick<Markets, 'served'>;
-  readonly calendars: Calendars;
-}
-
 /** Service that returns the definition for a request: from a body, a stored index or a run. */
 interface QuestionDefinitions {
   /** Returns the documents that a document refers to, and the stored risk models that they use. */
@@ -268,14 +237,8 @@ interface QuestionDefinitions {
   onRun<T>(subject: string, id: string, work: (definition: QuestionDefinition) => Promise<T>): Promise<T>;
 }
 
-function createQuestionDefinitions({
-  documents,
-  artifacts,
-  stores,
-  states,
-  markets,
-  calendars,
-}: QuestionDefinitionsDependencies): QuestionDefinitions {
+function createQuestionDefinitions(context: Context): QuestionDefinitions {
+  const { documents, artifacts, stores, states, markets, calendars } = context;
   async function findReached(document: IndexDocument) {
     const reachedDocuments = await resolveReached(documents, document);
     const use = { documents: reachedDocuments, storeId: markets.served()?.identity.datasetId };
@@ -460,17 +423,13 @@ export interface PackRequest {
   readonly format: ExportFormat;
 }
 
-export interface IndexQuestionsDependencies extends QuestionDefinitionsDependencies {
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'servedAt'>;
-  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly computeSchedule: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>;
-}
-
-export function createIndexQuestions(dependencies: IndexQuestionsDependencies): IndexQuestions {
-  const { documents, jobs, markets, dataVersions, computeSchedule } = dependencies;
-  const definitions = createQuestionDefinitions(dependencies);
+/** @param computeSchedule returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+export function createIndexQuestions(
+  context: Context,
+  computeSchedule: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>,
+): IndexQuestions {
+  const { documents, jobs, markets, dataVersions } = context;
+  const definitions = createQuestionDefinitions(context);
   const { reached, checked, onMarket, onStore, onRun } = definitions;
   const explain = (definition: ExplainedDefinition, question: ExplainedQuestion, signal: AbortSignal): Json =>
     explainDefinition({ definitions, jobs, markets }, definition, question, signal);

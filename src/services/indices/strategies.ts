@@ -13,11 +13,11 @@ import {
   validateStrategy,
 } from '#domain/definition/strategies.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { type DocumentStore, type DocumentTransaction, readStoredBody, type StoredDocument } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
+import type { Context } from '../shared/context.js';
 import { assertIdOfPath, assertPrecondition, formatTakenId, type Precondition } from '../shared/documents.js';
-import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs.js';
+import { cancelJobsAbout, deleteJobsAbout } from '../shared/jobs.js';
 import { deleteRuns, readRunTime } from '../shared/run-documents.js';
 import { findCurrentMarket, findIndex } from './documents.js';
 
@@ -89,13 +89,7 @@ export interface Strategies {
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
 }
 
-export interface StrategiesDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobsAbout;
-  readonly markets: Markets;
-}
-
-export function createStrategies({ documents, jobs, markets }: StrategiesDependencies): Strategies {
+export function createStrategies({ documents, jobs, markets }: Context): Strategies {
   /** Returns the documents that a strategy refers to. */
   async function readContext(reader: Reader, strategy: Body): Promise<StrategyContext> {
     const { id, index_id: indexId, benchmark, constraint_set_id: setId } = strategy;

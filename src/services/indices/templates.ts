@@ -19,17 +19,9 @@ import {
 } from '#domain/definition/methodology-templates.js';
 import { findFirstBaseDate, findIndexDefaults, findMissingRates } from '#domain/definition/required-rates.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import type { Markets } from '#market/serve/served-markets.js';
+import type { Context } from '../shared/context.js';
 import { SKETCH_DAYS, SKETCH_POINTS } from './questions.js';
-
-interface Dependencies {
-  /** Returns the template files of the service. Files are checked when they are read. */
-  readonly read: () => readonly MethodologyTemplate[];
-  readonly calendars: Calendars;
-  readonly markets: Pick<Markets, 'current' | 'require'>;
-  readonly jobs: Pick<Jobs, 'query'>;
-}
 
 /** Template with its documents in the form that is computed, and the data that they read. */
 interface PreparedTemplate {
@@ -82,8 +74,14 @@ const STANDARD_COLUMNS: Readonly<Record<string, string>> = {
  */
 const UNSUITABLE_CODES: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']);
 
-/** Published methodologies that are part of the service. Each lists the data that the served store lacks for it. */
-export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies) {
+/**
+ * Published methodologies that are part of the service. Each lists the data that the served store lacks for it.
+ * @param read returns the template files of the service; files are checked when they are read
+ */
+export function createMethodologyTemplates(
+  { calendars, markets, jobs }: Context,
+  read: () => readonly MethodologyTemplate[],
+) {
   const getTemplates = callOnce(
     () => new Map(read().map((template) => [template.id, callOnce(() => prepareTemplate(template, calendars))])),
   );

@@ -8,14 +8,10 @@ import {
   WatchlistDocument,
 } from '#domain/definition/index-document.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import { getLookup, type Markets } from '#market/serve/served-markets.js';
-import { type DocumentReader, type DocumentStore, parseStored } from '#store/port.js';
+import { getLookup } from '#market/serve/served-markets.js';
+import { type DocumentReader, parseStored } from '#store/port.js';
+import type { Context } from '../shared/context.js';
 import { openStoredFamily, type PageQuery, type Precondition } from '../shared/documents.js';
-
-export interface WatchlistsDependencies {
-  readonly documents: DocumentStore;
-  readonly markets: Markets;
-}
 
 export interface StoredWatchlist {
   readonly watchlist: Watchlist;
@@ -36,7 +32,7 @@ export interface Watchlists {
  * Creates the service for watchlists. A watchlist is a list of securities that a person follows. It is a separate
  * document and remains when another store is served.
  */
-export function createWatchlists({ documents, markets }: WatchlistsDependencies): Watchlists {
+export function createWatchlists({ documents, markets }: Context): Watchlists {
   const family = openStoredFamily(documents, {
     kind: 'watchlist',
     word: 'watchlist',

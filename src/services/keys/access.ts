@@ -33,18 +33,13 @@ export interface Access {
   share(subject: Subject, sharedWith: readonly string[], by: Authorship): Promise<DocumentAccess>;
 }
 
-export interface AccessDependencies {
-  readonly documents: DocumentStore;
-  /** True if ids that do not match the prefixes of a client are reported as not found. */
-  readonly isHidden: boolean;
-}
-
 interface SharedDocument {
   readonly subject: string;
   readonly with: ReadonlySet<string>;
 }
 
-export function createAccess({ documents, isHidden }: AccessDependencies): Access {
+/** @param isHidden true if ids that do not match the prefixes of a client are reported as not found */
+export function createAccess(documents: DocumentStore, isHidden: boolean): Access {
   let cachedShares: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
 
   async function listSharedDocuments(): Promise<readonly SharedDocument[]> {

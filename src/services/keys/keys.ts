@@ -52,14 +52,6 @@ export interface EndedSessions {
   add(session: EndingSession): Promise<void>;
 }
 
-export interface EndedSessionsDependencies {
-  readonly documents: DocumentStore;
-  /** True for a read-only store. A sign-out then ends the session only in this process. */
-  readonly isReadOnly: boolean;
-  /** Returns the current time in milliseconds since 1970. */
-  readonly now: () => number;
-}
-
 /**
  * Maximum number of ended sessions that are stored for one person. One more sign-out ends all sessions of the person.
  */
@@ -79,12 +71,14 @@ const NO_SESSIONS: PersonSessions = { sessions: [], all_until: 0 };
 /**
  * Creates the service for ended sessions. It reads the records once and caches them. Events of other processes add the
  * sessions that ended there.
+ * @param now returns the time in ms since 1970
+ * @param isReadOnly true for a read-only store; a sign-out then ends the session only in this process
  */
-export async function createEndedSessions({
-  documents,
-  isReadOnly,
-  now,
-}: EndedSessionsDependencies): Promise<EndedSessions> {
+export async function createEndedSessions(
+  documents: DocumentStore,
+  now: () => number,
+  isReadOnly: boolean,
+): Promise<EndedSessions> {
   const sessionsByPerson = new Map<string, PersonSessions>();
 
   async function readAgain(id: string): Promise<void> {
@@ -218,14 +212,6 @@ export interface AccessKeys {
   revoke(id: string): Promise<KeyRecord>;
 }
 
-export interface KeysDependencies {
-  readonly documents: DocumentStore;
-  /** Keys of stateless deployments. */
-  readonly environment: readonly KeyRecord[];
-  /** Returns the current time in milliseconds since 1970. */
-  readonly now: () => number;
-}
-
 /** Minimum interval between writes of the last use of a key. */
 const USE_INTERVAL_MS = 60_000;
 
@@ -235,8 +221,14 @@ const NO_DIGEST = Buffer.alloc(32);
 /**
  * Creates the service for keys. Keys are read once and cached. A change in this process applies from the next request.
  * A change in another process applies when its event is read.
+ * @param environment keys of stateless deployments
+ * @param now returns the time in ms since 1970
  */
-export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<AccessKeys> {
+export async function createKeys(
+  documents: DocumentStore,
+  environment: readonly KeyRecord[],
+  now: () => number,
+): Promise<AccessKeys> {
   const keyUses = await createKeyUses(documents, now);
   const storedRecords = (await documents.list('key', readRecord)).documents;
   const holders = new Map([...storedRecords, ...environment].map((record) => [record.id, createHolder(record)]));

@@ -61,11 +61,11 @@ function createComparedCalendars(calendars: ExchangeCalendars) {
 
   /** Returns the rebalances of all indices of a plan that are decided by a day, as text. */
   async function readDecidedBy({ documents }: BacktestPlan, end: number): Promise<string> {
-    const computeSchedule = createIndexSchedules({
-      calendars: getCalendars(listClosures(documents)),
-      readIndex: async (id) => documents[id]!, // a plan has all documents that it refers to
-      findIndexRun: async () => undefined,
-    });
+    const computeSchedule = createIndexSchedules(
+      getCalendars(listClosures(documents)),
+      async (id) => documents[id]!, // a plan has all documents that it refers to
+      async () => undefined,
+    );
     const dates: object[] = [];
     // the documents of a stored plan may be in another order
     for (const [, document] of Object.entries(documents).toSorted(([a], [b]) => (a < b ? -1 : 1))) {

@@ -9,6 +9,7 @@ import { type App, createApp } from '#http/app.js';
 import { deriveHandlers } from '#http/calls.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
+import { createTestContext } from '../../services/context.js';
 
 const findDocument = (id: string, rest: object) =>
   IndexDocument.parse({
@@ -44,12 +45,12 @@ beforeAll(() => {
     if (entry === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
     return entry;
   }
-  const createSchedule = createIndexSchedules({ calendars, readIndex, findIndexRun: () => Promise.resolve(undefined) });
-  const views = createCalendarViews({
-    calendars,
-    readSchedule: async (id) => createSchedule(await readIndex(id)),
-    today: () => parseValidDay('2026-11-20'),
-  });
+  const createSchedule = createIndexSchedules(calendars, readIndex, () => Promise.resolve(undefined));
+  const views = createCalendarViews(
+    createTestContext({ calendars }),
+    async (id) => createSchedule(await readIndex(id)),
+    () => parseValidDay('2026-11-20'),
+  );
   const acceptReader = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({
     api: calendarRoutes,

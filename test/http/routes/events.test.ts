@@ -10,6 +10,7 @@ import { openCalendars } from '#market/serve/calendar-files.js';
 import { createEvents } from '#services/indices/events.js';
 import { createIndexSchedules } from '#services/indices/calendars.js';
 import type { DocumentStore } from '#store/port.js';
+import { createTestContext } from '../../services/context.js';
 
 const calendars = openCalendars();
 const documents = [
@@ -55,15 +56,11 @@ const storedDocuments: Pick<DocumentStore, 'get' | 'list'> = {
 };
 const readToday = () => parseValidDay('2026-11-20');
 const findIndex = async (id: string) => documents.find((document) => document.id === id)!;
-const createSchedule = createIndexSchedules({
-  calendars,
-  readIndex: findIndex,
-  findIndexRun: () => Promise.resolve(undefined),
-});
+const createSchedule = createIndexSchedules(calendars, findIndex, () => Promise.resolve(undefined));
 const app = createApp({
   api: eventRoutes,
   handlers: createEventHandlers(
-    createEvents({ documents: storedDocuments, calendars, computeSchedule: createSchedule, today: readToday }),
+    createEvents(createTestContext({ documents: storedDocuments, calendars }), createSchedule, readToday),
     readToday,
   ),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),

@@ -9,6 +9,7 @@ import type {
   StoredDocument,
   UnreadableDocument,
 } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 type Entry = StoredDocument | UnreadableDocument;
 
@@ -90,7 +91,7 @@ function setUp(live: readonly string[] = []) {
     },
   };
   const calendar = { code: 'XNYS', name: '', region: '', tz: '', coverage: { from: 0, publishedTo: 1, to: 1 } };
-  const indices = createIndices({
+  const context = createTestContext({
     documents,
     jobs,
     stores: { of: () => Promise.reject(new Error('no store is named')), within: async (_storeId, work) => work() },
@@ -105,7 +106,7 @@ function setUp(live: readonly string[] = []) {
     calendars: { list: () => [calendar], get: () => undefined },
     approvals: createApprovals(documents, { rules: {}, hours: 72, now: Date.now }),
   });
-  return { documents, indices, cancelled: cancelledJobs };
+  return { documents, indices: createIndices(context), cancelled: cancelledJobs };
 }
 
 const createRules = (id: string) => ({

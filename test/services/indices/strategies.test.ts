@@ -4,6 +4,7 @@ import { createStrategies, type Strategies } from '#services/indices/strategies.
 import { type Home, openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 const createFolder = openTemporaryFolders();
 let home: Home;
@@ -30,7 +31,7 @@ beforeEach(async () => {
       return {} as JobStatus; // the result is not read
     },
   };
-  strategies = createStrategies({
+  const context = createTestContext({
     documents: store.documents,
     jobs,
     markets: {
@@ -40,6 +41,7 @@ beforeEach(async () => {
       settled: async () => {},
     },
   });
+  strategies = createStrategies(context);
   await store.documents.transaction((tx) =>
     tx.put('index', 'I', {
       id: 'I',

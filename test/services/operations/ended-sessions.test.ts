@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 const HOUR = 3_600_000;
-const readFront = (isReadOnly = false) => createEndedSessions({ documents, isReadOnly, now: () => nowMs });
+const readFront = (isReadOnly = false) => createEndedSessions(documents, () => nowMs, isReadOnly);
 const createSession = (id: string, subject = 'ada', scopes = ['read']) => ({
   id,
   subject,

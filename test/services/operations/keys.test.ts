@@ -21,8 +21,8 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<AccessKeys> =>
-  createKeys({ documents, environment, now: () => nowMs });
+const open = async (environment: Parameters<typeof createKeys>[1] = []): Promise<AccessKeys> =>
+  createKeys(documents, environment, () => nowMs);
 
 test('a key has the published form, is accepted with its scopes, and is stored only as a digest', async () => {
   const keys = await open();

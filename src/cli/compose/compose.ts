@@ -271,7 +271,7 @@ function composeReports(core: JobComponents) {
 function composeSql(core: Core, exports: Exports, resources: Closable[]) {
   const encoder =
     findBundlePath('result-writer') ?? new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
-  const sql = createSql({ ...core, exports, encoder, secondsMax: core.settings.sqlSeconds });
+  const sql = createSql(core, exports, { encoder, secondsMax: core.settings.sqlSeconds });
   resources.push(sql);
   return { handlers: createSqlHandlers(sql) };
 }
@@ -281,27 +281,22 @@ function composeRuns(
   core: JobComponents,
   { calendarViews, resources }: { readonly calendarViews: CalendarViews; readonly resources: Closable[] },
 ) {
-  const { settings, engineVersion } = core;
-  const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
-  const maker = createViewMaker({ ...core, views });
+  const maker = createViewMaker(core, views);
   const runnables = createRunnableRuns(core);
   const kinds = createKinds(core, runnables);
 
   const texts = createRunTexts(core);
-  const analytics = createAnalytics({ ...core, kind: kinds.backtest, maker, texts, runnables, engineVersion });
-  const { estimatedBytes } = analytics;
-  const runViews = createRunViews({ ...core, maker, nextRebalance, comingRebalance });
-  const replays = createReplays({ ...core, kind: kinds.replay, engineVersion, estimatedBytes });
-  const sweeps = createSweeps({ ...core, kind: kinds.sweep, engineVersion, workers: settings.workers, estimatedBytes });
-  const reruns = createReruns({ ...core, kind: kinds.rerun, engineVersion, workers: settings.workers, estimatedBytes });
-  const exports = createExports({ ...core, views });
-  const simulations = createSimulations({ ...core, kind: kinds.simulate });
-  const derivatives = createDerivatives({
-    readLevels: analytics.readLevels,
-    announcedDividends: fetchAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view),
-    calendars: core.calendars,
-  });
+  const analytics = createAnalytics(core, kinds.backtest, { maker, texts, runnables });
+  const { estimatedBytes, readLevels } = analytics;
+  const runViews = createRunViews(core, calendarViews, { maker, onExposures: core.onExposures });
+  const replays = createReplays(core, kinds.replay, estimatedBytes);
+  const sweeps = createSweeps(core, kinds.sweep, estimatedBytes);
+  const reruns = createReruns(core, kinds.rerun, estimatedBytes);
+  const exports = createExports(core, views);
+  const simulations = createSimulations(core, kinds.simulate);
+  const announcedDividends = fetchAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view);
+  const derivatives = createDerivatives(core, readLevels, announcedDividends);
 
   return {
     maker,
@@ -315,23 +310,19 @@ function composeRuns(
       derivatives,
       reruns,
       sweeps,
-      storedRuns: createStoredRuns({ ...core, maker }),
+      storedRuns: createStoredRuns(core, maker),
       actionDesk: composeDesk(core, runViews),
     },
     handlers: {
       ...createAnalyticsHandlers(analytics, createBacktestBatches(analytics)),
-      ...createRunDifferenceHandlers(
-        createRunDifferences({ ...core, kind: kinds.diff, engineVersion, estimatedBytes }),
-      ),
+      ...createRunDifferenceHandlers(createRunDifferences(core, kinds.diff, estimatedBytes)),
       ...createRunViewHandlers(runViews),
       ...createExportHandlers(exports),
       ...composeSql(core, exports, resources).handlers,
       ...createReplayHandlers(replays),
       ...createSweepHandlers(sweeps),
       ...createRerunHandlers(reruns),
-      ...createDifferenceHandlers(
-        createOutsideDifferences({ ...core, kind: kinds.differences, engineVersion, estimatedBytes }),
-      ),
+      ...createDifferenceHandlers(createOutsideDifferences(core, kinds.differences, estimatedBytes)),
       ...createSimulationHandlers(simulations),
     },
   };
@@ -343,7 +334,7 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
   const { runsKept } = core.settings;
   const runMaker = createRunMaker(jobContext);
   return {
-    backtest: createBacktestJob({ runMaker, runsKept }),
+    backtest: createBacktestJob(runMaker, runsKept),
     rerun: createRerunJob(jobContext, { runMaker, runnables, runsKept }),
     replay: createReplayJob(jobContext),
     diff: createRunDifferenceJob(jobContext),

@@ -229,7 +229,18 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
   const market = composeMarket({ ...terms, home, settings, log, role, onServe: () => warmUp?.wake() });
   const { active } = market;
   resources.push(market.datasets);
-  if (settings.warmUp) warmUp = openWarmUp({ role, settings, log, store, markets: active, pool });
+  const context = { ...terms, ...market, markets: active };
+  if (settings.warmUp)
+    warmUp = createWarmUp(
+      { ...context, documents: store.documents, artifacts: store.artifacts },
+      {
+        pool,
+        isAlone: settings.artifacts === undefined,
+        answers: role !== 'worker',
+        clock: systemClock,
+        onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be warmed up'),
+      },
+    );
   documents.subscribe('run-stored', ({ run_id: runId }) => warmUp?.wake(runId));
   resources.push({ close: async () => warmUp?.close() });
 
@@ -241,7 +252,7 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
     log,
     pausedKinds: work.pausedKinds,
     jobs: addStoreOfCall(jobs, active),
-    states: createRunStates({ ...terms, ...market, markets: active }),
+    states: createRunStates(context),
     metrics,
     ...messages,
     approvals: createApprovals(documents, { rules: settings.approvals, hours: settings.approvalHours, now }),
@@ -406,29 +417,6 @@ async function claimNodeName(
       'another process with the same host name and home is running: this process uses a separate name',
     );
   return node;
-}
-
-interface WarmUpInput {
-  readonly role: Role;
-  readonly settings: Settings;
-  readonly log: Logger;
-  readonly store: Store;
-  readonly markets: MarketComponents['markets'];
-  readonly pool: ComputePool;
-}
-
-function openWarmUp({ role, settings, log, store, markets, pool }: WarmUpInput): WarmUp {
-  return createWarmUp({
-    documents: store.documents,
-    artifacts: store.artifacts,
-    markets,
-    pool,
-    isAlone: settings.artifacts === undefined,
-    answers: role !== 'worker',
-    workers: settings.workers,
-    clock: systemClock,
-    onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be warmed up'),
-  });
 }
 
 /** Components with the context of jobs, whose documents wait while the database is unavailable. */

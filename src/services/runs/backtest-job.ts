@@ -10,7 +10,6 @@ import { listMatrixFiles, type MatrixFiles } from '#domain/risk/risk-models.js';
 import { type Attempt, createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { PortableTaskName, StoredRunReferences, TaskInput, TaskOutput } from '#jobs/tasks/catalogue.js';
 import { RUN_FILES, type RunFileName } from '#jobs/tasks/runs.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import {
   type ArtifactLink,
@@ -19,7 +18,7 @@ import {
   type DocumentStore,
   readStoredBody,
 } from '#store/port.js';
-import type { DataVersions, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { assertNotDeleted, type JobResultSource } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles } from '../shared/model-documents.js';
 import {
@@ -308,14 +307,6 @@ async function resume(
   return { output: await attempt.compute('backtest', retriedTask, 0), earlier: [] };
 }
 
-export interface RunMakerDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-}
-
 /**
  * Links the matrices of stored risk models under names that belong to the run. They remain if a model is estimated
  * again.
@@ -357,13 +348,7 @@ export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
 
-export function createRunMaker({
-  documents,
-  artifacts,
-  markets,
-  dataVersions,
-  stores,
-}: RunMakerDependencies): RunMaker {
+export function createRunMaker({ documents, artifacts, markets, dataVersions, stores }: Context): RunMaker {
   const storeRun = createRunStorage({ documents, artifacts });
 
   /**
@@ -478,14 +463,11 @@ export function createRunMaker({
   return { make: makeRun };
 }
 
-export interface BacktestJobDependencies {
-  readonly runMaker: RunMaker;
-  /** Number of runs that are kept for each index. Published runs are kept in addition. */
-  readonly runsKept: number;
-}
-
-/** Creates the kind of job that runs backtests. The transaction that ends the job stores the result as the run. */
-export function createBacktestJob({ runMaker, runsKept }: BacktestJobDependencies): JobKind<BacktestPayload> {
+/**
+ * Creates the kind of job that runs backtests. The transaction that ends the job stores the result as the run.
+ * @param runsKept number of runs that are kept for each index; published runs are kept in addition
+ */
+export function createBacktestJob(runMaker: RunMaker, runsKept: number): JobKind<BacktestPayload> {
   return createJobKind('backtest', async (payload, attempt) => {
     const run = await runMaker.make(payload, attempt);
     return {

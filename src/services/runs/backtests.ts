@@ -8,21 +8,19 @@ import { toCanonicalJson } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type AsKnownOn, assertOrder } from '#domain/base/requested-dates.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { isIdWithin } from '#domain/definition/reach.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { BacktestPayload, RerunPayload } from '#domain/outputs/jobs.js';
-import { createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { HashedBytes, ResponseBytes } from '#jobs/tasks/messages.js';
 import type { RerunEntry, RunLevels } from '#jobs/tasks/runs.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { ArtifactRef, DocumentTransaction } from '#store/port.js';
 import { assertOwnName, currentReach, limitJobs, prefixName, withinReach } from '../keys/access.js';
-import type { Context, DataVersions, RunStates, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import type { Precondition } from '../shared/documents.js';
 import { createRowsInParts, createTimedId, readResultRows, type RowAttempt, type RowsOrder } from '../shared/jobs.js';
 import { assertModelStores } from '../shared/model-documents.js';
@@ -52,15 +50,6 @@ import {
 import { applyStoredTerms, createStoredState } from './states.js';
 import { assertRecordNamed, computeRecordEtag, createRunList, type RunList, type RunTexts } from './stored-runs.js';
 import { readCompared, type ViewMaker } from './views.js';
-
-export interface RunnableRunsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly calendars: Calendars;
-  readonly states: Pick<RunStates, 'findStaleState' | 'planNow'>;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-}
 
 function createBacktestPayload(
   requestedBacktest: RequestedBacktest,
@@ -94,8 +83,8 @@ export interface RunnableRuns {
   currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
 }
 
-export function createRunnableRuns(dependencies: RunnableRunsDependencies): RunnableRuns {
-  const { documents, artifacts, calendars, states, dataVersions, stores } = dependencies;
+export function createRunnableRuns(context: Context): RunnableRuns {
+  const { documents, artifacts, calendars, states, dataVersions, stores } = context;
   const plans = createBacktestPlans(documents);
 
   async function planRun(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
@@ -176,17 +165,10 @@ function formatContent({ store_id: storeId, store_content_hash: hash }: RunDocum
   return storeId === undefined ? content : `${content} of the data store ${storeId}`;
 }
 
-export interface AnalyticsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Jobs;
-  readonly kind: JobKind<BacktestPayload>;
-  readonly markets: Markets;
+interface AnalyticsSources {
   readonly maker: ViewMaker;
   readonly texts: RunTexts;
-  readonly states: RunStates;
   readonly runnables: RunnableRuns;
-  readonly engineVersion: string;
 }
 
 /** Backtests and views of stored runs. Worker threads compute the views from the stored columns. */
@@ -238,9 +220,11 @@ export interface Analytics {
   readLevels(runId: string): Promise<RunLevels>;
 }
 
-export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, maker, texts, states, runnables, engineVersion } = dependencies;
-
+export function createAnalytics(
+  { documents, artifacts, jobs, markets, states, engineVersion }: Context,
+  kind: JobKind<BacktestPayload>,
+  { maker, texts, runnables }: AnalyticsSources,
+): Analytics {
   const plans = createBacktestPlans(documents);
   const readHashed = async (ref: ArtifactRef): Promise<HashedBytes> => ({
     bytes: new Uint8Array(await artifacts.read(ref)),
@@ -512,19 +496,6 @@ function createRow(
   };
 }
 
-export interface RerunsDependencies {
-  readonly documents: Pick<DocumentStore, 'ids'>;
-  readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  readonly kind: JobKind<RerunPayload>;
-  readonly engineVersion: string;
-  /** Returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal NO_DATA_SOURCE */
-  readonly estimatedBytes: () => number;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-  readonly now: () => number;
-}
-
 /** Runs of many stale indices as one job. */
 export interface Reruns {
   /** Queues a rerun of stale indices. @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
@@ -536,9 +507,15 @@ export interface Reruns {
   rows(rerunId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-export function createReruns(dependencies: RerunsDependencies): Reruns {
-  const { documents, jobs, artifacts, kind, engineVersion, estimatedBytes, workers, now } = dependencies;
-
+/**
+ * @param estimatedBytes returns the maximum memory of a backtest on the served market, in bytes. @throws Refusal
+ * NO_DATA_SOURCE
+ */
+export function createReruns(
+  { documents, jobs, artifacts, engineVersion, workers, now }: Context,
+  kind: JobKind<RerunPayload>,
+  estimatedBytes: () => number,
+): Reruns {
   /**
    * Returns the ids of the indices to run. @throws Refusal FORBIDDEN_ID for an id that the client may not use,
    * VALIDATION_FAILED for too many ids

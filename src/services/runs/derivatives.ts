@@ -31,6 +31,7 @@ import {
   solveImpliedRate,
   valueSwap,
 } from '#domain/studies/derivatives.js';
+import type { Context } from '../shared/context.js';
 import type { RunViews } from './views.js';
 
 /** Announced dividends of an index on the last date of its latest run. */
@@ -190,17 +191,6 @@ export interface IndexLevelHistory {
   readonly levels: ArrayLike<number>;
 }
 
-export interface DerivativesDependencies {
-  /**
-   * Returns the announced dividends of an index. @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE,
-   * and the refusal of an index that reinvests dividends
-   */
-  readonly announcedDividends: (indexId: string) => Promise<AnnouncedDividends>;
-  /** Returns the levels of an index. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
-  readonly readLevels: (indexId: string) => Promise<IndexLevelHistory>;
-  readonly calendars: Pick<Calendars, 'get'>;
-}
-
 export interface Derivatives {
   priceFutures(request: FuturesPriceRequest): Promise<FuturesPriceResponse>;
   priceTrs(request: TrsPriceRequest): Promise<TrsPriceResponse>;
@@ -214,8 +204,17 @@ interface Spot {
   readonly levels: IndexLevelHistory | undefined;
 }
 
-/** Creates the service that prices derivatives on index levels. It computes with a few numbers and answers at once. */
-export function createDerivatives({ readLevels, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
+/**
+ * Creates the service that prices derivatives on index levels. It computes with a few numbers and answers at once.
+ * @param readLevels returns the levels of an index. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND
+ * @param announcedDividends returns the announced dividends of an index. @throws Refusal STORE_MISMATCH,
+ * NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE, and the refusal of an index that reinvests dividends
+ */
+export function createDerivatives(
+  { calendars }: Context,
+  readLevels: (indexId: string) => Promise<IndexLevelHistory>,
+  announcedDividends: (indexId: string) => Promise<AnnouncedDividends>,
+): Derivatives {
   async function readSpot(indexId: string, asOf: string | null | undefined): Promise<Spot> {
     return findSpot(await readLevels(indexId), indexId, asOf);
   }
@@ -348,7 +347,7 @@ function findSpot(levels: IndexLevelHistory, indexId: string, asOf: string | nul
 
 interface SwapTerms extends Spot {
   readonly rates: ReturnType<typeof createRates>;
-  readonly calendars: DerivativesDependencies['calendars'];
+  readonly calendars: Calendars;
 }
 
 /** Values a total return swap on its valuation date. @throws Refusal VALIDATION_FAILED, NO_DATA_AT_DATE */

@@ -14,16 +14,14 @@ import { createDifferenceRows, DIFFERENCE_TABLES, type DifferenceTable } from '#
 import type { DifferencesPayload, ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
 import type { Difference } from '#domain/studies/difference-result.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
-import { type Attempt, createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
+import { type Attempt, createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { limitJobs } from '../keys/access.js';
-import type { DataVersions, RunStates, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { assertNotDeleted } from '../shared/jobs.js';
 import { createContent, createModelReferences, resolveMatrixPaths } from '../shared/model-documents.js';
 import {
@@ -136,14 +134,6 @@ async function attributeDifference(
   };
 }
 
-export interface ReplayJobDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly markets: Markets;
-  readonly states: Pick<RunStates, 'findStaleState'>;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-}
-
 export interface Replays {
   /**
    * Checks that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; `replay` throws
@@ -161,7 +151,7 @@ export function createReplayJob({
   markets,
   states,
   dataVersions,
-}: ReplayJobDependencies): JobKind<ReplayPayload> {
+}: Context): JobKind<ReplayPayload> {
   return createJobKind('replay', async ({ run_id: runId, which_run: id, engine_version: engineVersion }, attempt) => {
     await markets.settled();
     const { identity } = markets.require();
@@ -188,26 +178,12 @@ export function createReplayJob({
   });
 }
 
-export interface ReplaysDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Jobs;
-  readonly states: Pick<RunStates, 'findMarket' | 'findStore'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly kind: JobKind<ReplayPayload>;
-  readonly engineVersion: string;
-  /** Returns the maximum memory of a backtest on the served market. */
-  readonly estimatedBytes: () => number;
-}
-
-export function createReplays({
-  documents,
-  jobs,
-  states,
-  stores,
-  kind,
-  engineVersion,
-  estimatedBytes,
-}: ReplaysDependencies): Replays {
+/** @param estimatedBytes returns the maximum memory of a backtest on the served market, in bytes */
+export function createReplays(
+  { documents, jobs, states, stores, engineVersion }: Context,
+  kind: JobKind<ReplayPayload>,
+  estimatedBytes: () => number,
+): Replays {
   /**
    * Returns the store of a run. If that store is unreadable, returns the active store; the replay then reports that the
    * data is different.
@@ -234,15 +210,8 @@ export function createReplays({
   };
 }
 
-export interface RunDifferenceJobDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'read' | 'file' | 'damaged'>;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'findVersion' | 'difference'>;
-}
-
 /** Reads stored runs with their inputs. */
-function createSideReader({ documents, artifacts, markets, dataVersions }: RunDifferenceJobDependencies) {
+function createSideReader({ documents, artifacts, markets, dataVersions }: Context) {
   async function readSide(subject: string, id?: string): Promise<RunSide> {
     const run = await requireRun(documents, { subject, id });
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
@@ -297,13 +266,9 @@ function createSideReader({ documents, artifacts, markets, dataVersions }: RunDi
 const CELLS_MAX = 100;
 
 /** Creates the kind of job that explains the differences between two stored runs. */
-export function createRunDifferenceJob({
-  documents,
-  artifacts,
-  markets,
-  dataVersions,
-}: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
-  const { readSide, findModels } = createSideReader({ documents, artifacts, markets, dataVersions });
+export function createRunDifferenceJob(context: Context): JobKind<RunDifferencePayload> {
+  const { documents, artifacts, markets, dataVersions } = context;
+  const { readSide, findModels } = createSideReader(context);
 
   return createJobKind('diff', async (payload, attempt) => {
     await markets.settled();
@@ -321,9 +286,7 @@ export function createRunDifferenceJob({
       if ('reason' in market) return market;
       try {
         const knownDifferences =
-          plan.request.as_known === undefined
-            ? {}
-            : { known: await listVersionFilesBefore({ artifacts, dataVersions }, version) };
+          plan.request.as_known === undefined ? {} : { known: await listVersionFilesBefore(context, version) };
         const input = { market, plan, ...(await findModels(plan, [from, to])), ...knownDifferences };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
@@ -432,18 +395,11 @@ export interface RunIds {
   readonly to: string;
 }
 
-export interface RunDifferencesDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Jobs;
-  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly kind: JobKind<RunDifferencePayload>;
-  readonly engineVersion: string;
-  readonly estimatedBytes: () => number;
-}
-
-export function createRunDifferences(dependencies: RunDifferencesDependencies): RunDifferences {
-  const { documents, jobs, states, stores, kind, engineVersion, estimatedBytes } = dependencies;
+export function createRunDifferences(
+  { documents, jobs, states, stores, engineVersion }: Context,
+  kind: JobKind<RunDifferencePayload>,
+  estimatedBytes: () => number,
+): RunDifferences {
   return {
     async difference(subject, ids, origin) {
       await assertHasRuns(documents, subject);
@@ -470,9 +426,9 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
 }
 
 /** Creates the kind of job that explains why a level from outside differs from a stored run. */
-export function createOutsideDifferenceJob(dependencies: RunDifferenceJobDependencies): JobKind<DifferencesPayload> {
-  const { documents, artifacts, markets } = dependencies;
-  const { readSide, findModels } = createSideReader(dependencies);
+export function createOutsideDifferenceJob(context: Context): JobKind<DifferencesPayload> {
+  const { documents, artifacts, markets } = context;
+  const { readSide, findModels } = createSideReader(context);
   return createJobKind('differences', async ({ run_id: subject, which_run: id, request }, attempt) => {
     await markets.settled();
     await assertNotDeleted(documents, subject, 'comparison');
@@ -523,18 +479,11 @@ export async function findLastDifference(
   return (job?.status.result ?? undefined) as DifferencesView | undefined; // the kind of the job determines its result
 }
 
-export function createOutsideDifferences({
-  documents,
-  jobs,
-  states,
-  stores,
-  kind,
-  engineVersion,
-  estimatedBytes,
-}: Omit<RunDifferencesDependencies, 'kind' | 'jobs'> & {
-  readonly kind: JobKind<DifferencesPayload>;
-  readonly jobs: JobSystem;
-}): OutsideDifferences {
+export function createOutsideDifferences(
+  { documents, jobs, states, stores, engineVersion }: Context,
+  kind: JobKind<DifferencesPayload>,
+  estimatedBytes: () => number,
+): OutsideDifferences {
   async function requireLast(subject: string): Promise<DifferencesView> {
     await assertHasRuns(documents, subject);
     const last = await findLastDifference(limitJobs(jobs), subject);

@@ -11,12 +11,11 @@ import { createMarketKey } from '#domain/market/market-handle.js';
 import { SINGLE_GROUPS } from '#domain/market/reference.js';
 import type { ExportFormat, ExportPosition } from '#domain/outputs/export-table.js';
 import { type ExportTableName, findExportTable } from '#domain/outputs/exports.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/runs.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import type { DataVersions, RunStates, StoreMarkets, VersionedMarket } from '../shared/context.js';
+import type { Context, VersionedMarket } from '../shared/context.js';
 import {
   assertUndamaged,
   listEarlierFiles,
@@ -257,16 +256,6 @@ export interface Exports {
   export(name: RunName, request: ExportRequest): Promise<RunExport>;
 }
 
-export interface ExportsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'damaged' | 'read'>;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly views: Pick<ViewCache, 'find' | 'hold'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly states: Pick<RunStates, 'findStaleState' | 'findMarket' | 'requireMarket' | 'findStore'>;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-}
-
 /** Version of the export formats. Increase it if an export of the same run gets other bytes. */
 const EXPORT_VERSION = 3;
 
@@ -278,15 +267,8 @@ const OPENS_MAX = 3;
 
 type ExportQuery = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'buffer' | 'definition'>;
 
-export function createExports({
-  documents,
-  artifacts,
-  jobs,
-  views,
-  stores,
-  states,
-  dataVersions,
-}: ExportsDependencies): Exports {
+export function createExports(context: Context, views: ViewCache): Exports {
+  const { documents, jobs, stores, states, dataVersions } = context;
   let openedCount = 0;
   const buffers = createBufferPool();
   const tooLarge = createMarks(LARGE_EXPORTS_MAX);
@@ -352,9 +334,9 @@ export function createExports({
       await files?.close();
     };
     try {
-      const { run, path, descriptors } = (files = await openRun({ documents, artifacts }, name));
+      const { run, path, descriptors } = (files = await openRun(context, name));
       const exportId = randomUUID();
-      const definition = await readDefinition({ artifacts, dataVersions }, run, exportQuery.table);
+      const definition = await readDefinition(context, run, exportQuery.table);
       const readPart = async (from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart> => ({
         ...(await jobs.query(
           'export-part',
@@ -402,10 +384,7 @@ export function createExports({
 }
 
 /** Opens the files of a run. If another run has replaced it, opens the files of the new run. */
-async function openRun(
-  { documents, artifacts }: Pick<ExportsDependencies, 'documents' | 'artifacts'>,
-  name: RunName,
-): Promise<OpenedRun> {
+async function openRun({ documents, artifacts }: Context, name: RunName): Promise<OpenedRun> {
   for (let attempt = 1; ; attempt++) {
     const run = await requireRun(documents, name);
     try {
@@ -457,14 +436,14 @@ const refuseUnsuitable = (path: string, value: string, message: string): Refusal
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_KNOWN
  */
 async function readDefinition(
-  { artifacts, dataVersions }: Pick<ExportsDependencies, 'artifacts' | 'dataVersions'>,
+  context: Context,
   run: RunDocument,
   table: ExportTableName,
 ): Promise<ExportPartInput['definition']> {
   if (findExportTable(table).readsDefinition !== true) return undefined;
-  const { definition, request } = await readRunDefinition(artifacts, run);
+  const { definition, request } = await readRunDefinition(context.artifacts, run);
   if (request.as_known === undefined) return definition;
-  return { ...definition, known: await listVersionFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
+  return { ...definition, known: await listVersionFilesBefore(context, run.store_version ?? null) };
 }
 
 /** Returns an etag that changes with every input on which the bytes depend. */

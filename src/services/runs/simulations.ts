@@ -1,27 +1,15 @@
 import { formatDay, parseValidDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { divideSimulation, type SimulationRequest } from '#domain/analytics/simulation.js';
 import type { SimulationPayload } from '#domain/outputs/jobs.js';
-import { createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
-import type { Markets } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import type { RunStates } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { assertNotDeleted } from '../shared/jobs.js';
 import { assertUndamaged, createPayload, getColumns, type RequestedRun, requireRun } from '../shared/run-documents.js';
 import { findIndex } from '../indices/documents.js';
-
-export interface SimulationsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Jobs;
-  readonly markets: Markets;
-  readonly states: Pick<RunStates, 'requireMarket'>;
-  readonly calendars: Calendars;
-  readonly kind: JobKind<SimulationPayload>;
-}
 
 export interface Simulations {
   /** Ensures that a run exists. @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; `simulate` throws these too */
@@ -36,19 +24,17 @@ export interface Simulations {
 /** Share of the progress that remains after all paths are drawn. */
 const SUMMING = 0.05;
 
-export interface SimulationJobDependencies extends Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'> {
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-}
-
 /**
  * Creates the kind of job that runs simulations. Paths are drawn in parts; other nodes can draw parts, and their
  * results are bit-identical.
  */
-export function createSimulationJob(dependencies: SimulationJobDependencies): JobKind<SimulationPayload> {
-  const { documents, artifacts, markets, states, workers } = dependencies;
-
+export function createSimulationJob({
+  documents,
+  artifacts,
+  markets,
+  states,
+  workers,
+}: Context): JobKind<SimulationPayload> {
   async function createOrder({ run_id: runId, which_run: id, request, calendar }: SimulationPayload) {
     const run = await requireRun(documents, { subject: runId, id });
     await assertUndamaged(artifacts, run);
@@ -89,7 +75,10 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
   );
 }
 
-export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
+export function createSimulations(
+  { documents, jobs, states, calendars }: Context,
+  kind: JobKind<SimulationPayload>,
+): Simulations {
   /** Returns the sessions of the run's calendar after its last date. */
   async function listSessionsAhead(
     name: RequestedRun,

@@ -15,13 +15,11 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createMarketKey } from '#domain/market/market-handle.js';
 import type { ExportColumn } from '#domain/outputs/export-table.js';
 import { type ListCell, type ListViewName, PRICE_KEYS, REFERENCE_KEYS, SQL_VIEWS } from '#domain/outputs/sql-views.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import { answerQuery } from '#market/serve/market-process.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '#market/serve/market-tasks.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
-import type { DocumentStore } from '#store/port.js';
 import { createIndexList } from '../indices/indices.js';
+import type { Context } from '../shared/context.js';
 import { createGate, Postponed, type Requester } from '../shared/gate.js';
 import { readRun } from '../shared/run-documents.js';
 import type { ExportBody, Exports } from './exports.js';
@@ -141,14 +139,6 @@ function onceAborted(signal: AbortSignal): { readonly promise: Promise<never>; f
   return { promise, forget };
 }
 
-interface SqlInputsDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'ids' | 'list' | 'revision'>;
-  readonly exports: Exports;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly markets: Pick<Markets, 'current' | 'require'>;
-  readonly files: InputFiles;
-}
-
 /** Inputs of one query. They stay in use until the query is answered. */
 export interface OpenInputs {
   /** @param runs ids of indices and strategies whose runs may be read */
@@ -157,7 +147,7 @@ export interface OpenInputs {
 }
 
 /** Creates the tables that queries can read: the tables of runs, the served market, and lists of documents. */
-function createSqlInputs({ documents, exports, jobs, markets, files }: SqlInputsDependencies) {
+function createSqlInputs({ documents, jobs, markets }: Context, exports: Exports, files: InputFiles) {
   const listIndices = createIndexList(documents);
 
   async function holdRunFile(
@@ -315,7 +305,7 @@ export interface Sql {
   close(): Promise<void>;
 }
 
-export interface SqlDependencies extends Omit<SqlInputsDependencies, 'files'> {
+export interface SqlTerms {
   /** Path of the module that encodes results. */
   readonly encoder: string;
   readonly secondsMax: number;
@@ -363,11 +353,11 @@ function createUnreadResults() {
   };
 }
 
-export function createSql({ encoder, secondsMax, ...dependencies }: SqlDependencies): Sql {
+export function createSql(context: Context, exports: Exports, { encoder, secondsMax }: SqlTerms): Sql {
   const unreadResults = createUnreadResults();
   const gate = createGate({ ...QUERIES, mayBegin: unreadResults.hasSpace });
   const files = createInputFiles(LIMITS.MAX_SQL_INPUT_BYTES);
-  const inputs = createSqlInputs({ ...dependencies, files });
+  const inputs = createSqlInputs(context, exports, files);
   const limits = { runs: LIMITS.MAX_SQL_RUNS, rows: LIMITS.MAX_SQL_ROWS, bytes: LIMITS.MAX_SQL_BYTES };
 
   return {

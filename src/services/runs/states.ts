@@ -22,10 +22,10 @@ import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { listRebalanceDates } from '#domain/definition/schedule.js';
 import type { MarketIdentity } from '#domain/market/market-handle.js';
-import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentKind, DocumentLookup, DocumentStore } from '#store/port.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
+import type { DocumentKind, DocumentLookup, DocumentStore } from '#store/port.js';
 import { ALL_CLOSURES, createIndexSchedules } from '../indices/calendars.js';
-import type { FollowingCalendars, RunStates, StateTerms, StoreMarkets } from '../shared/context.js';
+import type { Context, RunStates, StateTerms } from '../shared/context.js';
 import { readStoredPlan } from '../shared/run-documents.js';
 import { readDataset } from '../shared/store-documents.js';
 import { createBacktestPlans, type PlannedRun } from './plans.js';
@@ -122,13 +122,6 @@ function removeLater(plan: BacktestPlan, last: string): BacktestPlan {
   return { ...plan, documents: Object.fromEntries(documents) };
 }
 
-interface RunDefinitionsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  readonly calendars: Pick<FollowingCalendars, 'base'>;
-  readonly markets: Pick<Markets, 'served'>;
-}
-
 /** Kinds of documents that determine a definition. */
 const DEFINITION_KINDS = [
   'index',
@@ -163,8 +156,10 @@ interface CachedComparison extends DefinitionState {
   readonly reads: readonly DocumentState[];
 }
 
+type StateContext = Omit<Context, 'states' | 'approvals'>;
+
 /** Service that compares the definitions of stored runs with the current definitions. */
-function createRunDefinitions({ documents, artifacts, calendars, markets }: RunDefinitionsDependencies) {
+function createRunDefinitions({ documents, artifacts, calendars, markets }: StateContext) {
   const { planRun } = createBacktestPlans(documents);
   const limitToUsedSessions = createComparedCalendars(calendars.base);
   /** Comparisons by run, least recently compared first. */
@@ -289,12 +284,6 @@ function formatSentence({ message, detail }: Refusal): string {
     : message;
 }
 
-interface RunStoresDependencies {
-  readonly documents: DocumentStore;
-  readonly markets: Pick<Markets, 'served'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-}
-
 /** Codes of refusals that may go away later. The run stays with its store. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
@@ -304,7 +293,7 @@ interface DatasetsByContent {
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
 }
 
-function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
+function createRunStores({ documents, markets, stores }: StateContext) {
   /**
    * Returns the store of a run. If the run was stored without its store, returns a store with the same content, if any.
    */
@@ -398,16 +387,11 @@ function listEngineReasons({ engine_version: storedVersion }: RunDocument, engin
     : [];
 }
 
-export interface RunStatesDependencies extends RunDefinitionsDependencies, RunStoresDependencies {
-  /** Market of the active store. */
-  readonly markets: Pick<Markets, 'served' | 'require'>;
-  readonly engineVersion: string;
-}
-
-export function createRunStates(dependencies: RunStatesDependencies): RunStates {
-  const { markets, engineVersion } = dependencies;
-  const { planNow, readDefinition, reasonsWith } = createRunDefinitions(dependencies);
-  const { datasetOf, currentContent, marketOf } = createRunStores(dependencies);
+/** @param context its markets read the active store, whatever store a call names */
+export function createRunStates(context: StateContext): RunStates {
+  const { markets, engineVersion } = context;
+  const { planNow, readDefinition, reasonsWith } = createRunDefinitions(context);
+  const { datasetOf, currentContent, marketOf } = createRunStores(context);
 
   async function readDataReasons(
     run: RunDocument,

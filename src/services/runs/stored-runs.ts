@@ -5,7 +5,6 @@ import type { RunMetrics, StoredRuns } from '#contract/runs.js';
 import { RECORD_FORMAT, RECORD_SHAPE } from '#domain/backtest/record.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type RunDocument, RunListDocument } from '#domain/definition/runs.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import type { RunTextInput, StoredText } from '#jobs/tasks/runs.js';
 import { computeRunId } from '#store/document-identity.js';
 import { readLogHead } from '#store/history/publication-log.js';
@@ -18,7 +17,7 @@ import {
   readStoredBody,
   type UnreadableCause,
 } from '#store/port.js';
-import type { RunStates } from '../shared/context.js';
+import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable, countSkipped, type Precondition } from '../shared/documents.js';
 import {
   assertHasRuns,
@@ -77,11 +76,6 @@ export function createRunList(
   };
 }
 
-export interface RunTextsDependencies {
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Pick<Jobs, 'query'>;
-}
-
 export type RunTextName = RunTextInput['text'];
 
 /** Result that an earlier version stored as JSON. */
@@ -110,7 +104,7 @@ interface TextOrder {
   input(): Promise<RunTextInput>;
 }
 
-export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTexts {
+export function createRunTexts({ artifacts, jobs }: Context): RunTexts {
   /** Files by etag, least recently read first. */
   const cachedTexts = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
@@ -277,16 +271,10 @@ export interface StoredRunsQuery {
   readonly before?: string | undefined;
 }
 
-export interface StoredRunsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly maker: Pick<ViewMaker, 'readCached' | 'readColumns'>;
-}
-
 /** Number of rows that are computed at the same time. One row is little work for a thread. */
 const ROW_CONCURRENCY = 8;
 
-export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDependencies) {
+export function createStoredRuns({ documents, artifacts }: Context, maker: ViewMaker) {
   /**
    * Returns a run, or the reason why its document or a file with its columns is unreadable. Returns undefined if the
    * run was removed since it was listed.

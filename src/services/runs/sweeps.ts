@@ -3,7 +3,6 @@ import { LIMITS } from '#domain/base/limits.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan, PlannedModel } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
 import { validateIndex } from '#domain/definition/index-validation.js';
@@ -26,12 +25,10 @@ import {
   type Variation,
 } from '#domain/studies/sweep.js';
 import { createRefusedVariants, findLackingVariantData, selectCheckedFirst } from '#domain/studies/variant-checks.js';
-import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
-import type { Markets } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import {
   addStoredParts,
   createStoredIndices,
@@ -40,20 +37,11 @@ import {
   resolveReached,
 } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import type { DataVersions, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { assertNotDeleted, createTimedId, readResultRows } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles, planModels } from '../shared/model-documents.js';
 import { selectVersion } from '../stores/data-versions.js';
 import { assertSomeVersion } from './plans.js';
-
-export interface SweepJobDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-}
 
 /** Share of the progress that remains after all variants have run. */
 const SUMMING = 0.05;
@@ -68,7 +56,7 @@ export function createSweepJob({
   markets,
   dataVersions,
   workers,
-}: SweepJobDependencies): JobKind<SweepPayload> {
+}: Context): JobKind<SweepPayload> {
   const listParts = createPartsReader();
 
   /** Returns the input of a task that runs some of the variants. */
@@ -150,22 +138,6 @@ function createPartsReader(): (payload: SweepPayload) => SweepParts {
   };
 }
 
-export interface SweepsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly calendars: Calendars;
-  readonly kind: JobKind<SweepPayload>;
-  readonly engineVersion: string;
-  /** Returns the maximum memory of a backtest on the served market, in bytes. */
-  readonly estimatedBytes: () => number;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-  readonly now: () => number;
-}
-
 export interface Sweeps {
   /**
    * Queues a sweep. First checks every variant like a separate request; in a large sweep, only some variants are
@@ -183,19 +155,9 @@ export interface Sweeps {
 /** Maximum time in ms of consecutive checks. After that, other work can run. */
 const BATCH_MS = 10;
 
-export function createSweeps({
-  documents,
-  artifacts,
-  jobs,
-  dataVersions,
-  stores,
-  calendars,
-  kind,
-  engineVersion,
-  estimatedBytes,
-  workers,
-  now,
-}: SweepsDependencies): Sweeps {
+/** @param estimatedBytes returns the maximum memory of a backtest on the served market, in bytes */
+export function createSweeps(context: Context, kind: JobKind<SweepPayload>, estimatedBytes: () => number): Sweeps {
+  const { documents, artifacts, jobs, dataVersions, stores, calendars, engineVersion, workers, now } = context;
   const checkWith =
     (lookUpIndex: IndexLookup): DocumentCheck =>
     (body) =>
@@ -234,7 +196,7 @@ export function createSweeps({
       refusedVariants.add(i, findings);
       if (variant !== undefined)
         try {
-          const variantNeeds = await determineNeeds({ documents, calendars }, variant.document, market);
+          const variantNeeds = await determineNeeds(context, variant.document, market);
           refusedVariants.add(i, variantNeeds.findings);
           for (const [id, document] of Object.entries(variantNeeds.reached)) reachedDocuments.set(id, document);
           for (const [id, model] of Object.entries(variantNeeds.models)) models.set(id, model);
@@ -310,11 +272,7 @@ function prefixDocumentPath(finding: Finding): Finding {
  * Returns the inputs that the run of a variant needs, and those that the market lacks.
  * @throws Refusal VALIDATION_FAILED if a document that the variant refers to is missing
  */
-async function determineNeeds(
-  { documents, calendars }: Pick<SweepsDependencies, 'documents' | 'calendars'>,
-  document: IndexDocument,
-  market: MarketData,
-) {
+async function determineNeeds({ documents, calendars }: Context, document: IndexDocument, market: MarketData) {
   const reachedDocuments = await resolveReached(documents, document);
   findStore(reachedDocuments, market.datasetId);
   const findings = findLackingVariantData(document, reachedDocuments, { market, calendars });

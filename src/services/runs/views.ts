@@ -40,7 +40,6 @@ import type { FactorModelName } from '#domain/risk/contributions.js';
 import { FACTOR_ESTIMATORS, type FactorEstimator, isFactorEstimator } from '#domain/risk/model-terms.js';
 import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-models.js';
 import type { ScenarioRequest } from '#domain/studies/scenarios.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import { createHashCells, type HashedBytes, type ResponseBytes } from '#jobs/tasks/messages.js';
 import type {
   ComparedWith,
@@ -51,11 +50,11 @@ import type {
   NeededMemory,
   RunViewInput,
 } from '#jobs/tasks/views.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
+import type { CalendarViews } from '../indices/calendars.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
-import type { RunStates } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import {
   type RequestedMeasure,
@@ -126,13 +125,6 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
 const formatKey = (question: unknown): string =>
   createHash('sha256').update(toCanonicalJson(question)).digest('base64');
 
-export interface ViewMakerDependencies {
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Jobs;
-  readonly views: ViewCache;
-  readonly states: RunStates;
-}
-
 /** Service that computes views from the columns of stored runs. */
 export interface ViewMaker {
   /** Returns the file with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
@@ -148,7 +140,7 @@ export interface ViewMaker {
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
 }
 
-export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
+export function createViewMaker({ artifacts, jobs, states }: Context, views: ViewCache): ViewMaker {
   const makeView = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
   const readHead = async (run: RunDocument): Promise<StateHead> =>
@@ -177,12 +169,7 @@ function createQuestion(input: RunViewInput): unknown {
   return { ...input, market: createMarketKey(input.market) };
 }
 
-interface NeedSources {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Pick<Jobs, 'help'>;
-  readonly markets: Markets;
-  readonly states: RunStates;
+interface NeedSources extends Context {
   readonly maker: ViewMaker;
   readonly plans: BacktestPlans;
   /** Called with the run whose exposures a request reads. */
@@ -623,13 +610,6 @@ const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   },
 };
 
-export interface RunViewsDependencies extends Omit<NeedSources, 'plans'> {
-  /** Returns the first effective date of an index after a date; null if no date is known. */
-  readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
-  /** Returns the first effective date after a date that is today or later; null if no date is known. */
-  readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;
-}
-
 export interface ListingQuery {
   readonly limit?: number | undefined;
   readonly after?: string | undefined;
@@ -659,9 +639,14 @@ export interface RunViews {
 /** Number of rows that are computed at the same time. One row is little work for a thread. */
 const ROW_CONCURRENCY = 8;
 
-export function createRunViews(dependencies: RunViewsDependencies): RunViews {
-  const { documents, artifacts, states, maker, nextRebalance, comingRebalance } = dependencies;
-  const sources: NeedSources = { ...dependencies, plans: createBacktestPlans(documents) };
+export function createRunViews(
+  context: Context,
+  { nextRebalance, comingRebalance }: Pick<CalendarViews, 'nextRebalance' | 'comingRebalance'>,
+  inputs: Pick<NeedSources, 'maker' | 'onExposures'>,
+): RunViews {
+  const { documents, artifacts, states } = context;
+  const { maker } = inputs;
+  const sources: NeedSources = { ...context, ...inputs, plans: createBacktestPlans(documents) };
 
   async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.readColumns(run) }, signal);

@@ -21,9 +21,10 @@ import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/port
 import type { TaskInput, TaskName } from '#jobs/tasks/catalogue.js';
 import { createHashCells } from '#jobs/tasks/messages.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
-import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
+import type { DocumentStore } from '#store/port.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
+import type { Context } from '../shared/context.js';
 import { findRun, isWholeHistory, listEarlierFiles, resolveColumnsFile } from '../shared/run-documents.js';
 import { DEFAULT_COMPONENTS, findRunUniverse } from './views.js';
 
@@ -273,18 +274,14 @@ function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUp
   };
 }
 
+/** What the warm-up reads. It is not limited to the documents of a client. */
+type WarmUpContext = Pick<Context, 'documents' | 'artifacts' | 'markets' | 'workers'>;
+
 /** Datapoints that are each prepared with one request: size and yield, which clients read for every index. */
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
-interface WarmUpExposuresDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
-  readonly runs: WarmUpRuns;
-  readonly query: RequestStep;
-}
-
 /** Steps that prepare exposures of stored runs. */
-function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExposuresDependencies) {
+function createWarmUpExposures({ documents, artifacts }: WarmUpContext, runs: WarmUpRuns, query: RequestStep) {
   /** Prepares other datapoints of some runs. */
   async function* listStyleRequests(
     { handle, market }: ServedMarket,
@@ -342,13 +339,6 @@ function createWarmUpExposures({ documents, artifacts, runs, query }: WarmUpExpo
 /** Number of returns in the window of rolling risk. It is small, because the request only loads code. */
 const ROLLING_WINDOW = 63;
 
-interface WarmUpViewsDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
-  readonly runs: WarmUpRuns;
-  readonly query: RequestStep;
-}
-
 /**
  * Yields the requests for views of a run. A view that does not depend on the market is requested once to load its code.
  * Other views are requested once per market, calendar and benchmark.
@@ -356,7 +346,9 @@ interface WarmUpViewsDependencies {
 async function* prepareViews(
   run: RunDocument,
   { handle, market }: ServedMarket,
-  { documents, artifacts, runs, query }: WarmUpViewsDependencies,
+  { documents, artifacts }: WarmUpContext,
+  runs: WarmUpRuns,
+  query: RequestStep,
 ): AsyncGenerator<WarmUpRequest> {
   const columns = await resolveColumnsFile(artifacts, run);
   const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
@@ -473,21 +465,12 @@ const CODE_TASKS: Readonly<Record<Lane, readonly TaskName[]>> = {
  */
 const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${THREAD_PREFIX}run ${turn + 2}`);
 
-interface StepsDependencies {
-  readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
-  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
-  readonly pool: Pick<ComputePool, 'run'>;
-  /** True for a single service. If there are several, each would prepare the same runs. */
-  readonly isAlone: boolean;
-  /** True if this process answers requests. A worker process runs only heavy tasks. */
-  readonly answers: boolean;
-}
-
 /** Steps that warm up a market, the most useful first. */
-function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: StepsDependencies) {
+function createWarmUpSteps(context: WarmUpContext, { pool, isAlone, answers }: WarmUpTerms) {
+  const { documents } = context;
   const runs = createWarmUpRuns(documents);
   const query = createRequestStep(pool);
-  const { exposuresOn, stylesOn } = createWarmUpExposures({ documents, artifacts, runs, query });
+  const { exposuresOn, stylesOn } = createWarmUpExposures(context, runs, query);
   /** Run whose exposures were requested last. */
   let lastRunId: string | undefined;
 
@@ -524,7 +507,7 @@ function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers }: Ste
 
   async function* listQuestions(servedMarket: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const run = await runs.readLatest();
-    if (run) yield* prepareViews(run, servedMarket, { documents, artifacts, runs, query });
+    if (run) yield* prepareViews(run, servedMarket, context, runs, query);
     const index = await runs.findSubjectIndex(run);
     if (!index || !isRuleDocument(index)) return; // A derived index needs an optimisation.
     yield query('preview', 'preview', async () => ({
@@ -573,11 +556,12 @@ export interface WarmUp {
   close(): void;
 }
 
-export interface WarmUpDependencies extends StepsDependencies {
-  readonly markets: Pick<Markets, 'served'>;
+export interface WarmUpTerms {
   readonly pool: Pick<ComputePool, 'run' | 'load'>;
-  /** Number of threads of the heavy lane. */
-  readonly workers: number;
+  /** True for a single service. If there are several, each would prepare the same runs. */
+  readonly isAlone: boolean;
+  /** True if this process answers requests. A worker process runs only heavy tasks. */
+  readonly answers: boolean;
   readonly clock: Pick<Clock, 'after'>;
   /** Called for defects. */
   readonly onFault: (fault: unknown) => void;
@@ -592,18 +576,10 @@ const IDLE_MS = 200;
  */
 const CALM_MS = 1000;
 
-export function createWarmUp({
-  documents,
-  artifacts,
-  markets,
-  pool,
-  isAlone,
-  answers,
-  workers,
-  clock,
-  onFault,
-}: WarmUpDependencies): WarmUp {
-  const steps = createWarmUpSteps({ documents, artifacts, pool, isAlone, answers });
+export function createWarmUp(context: WarmUpContext, terms: WarmUpTerms): WarmUp {
+  const { markets, workers } = context;
+  const { pool, clock, onFault } = terms;
+  const steps = createWarmUpSteps(context, terms);
   const requests = new Set<string>();
   /** Market for which the steps were created. */
   let warmKey: string | undefined;

@@ -19,7 +19,6 @@ import { prepareServedMarket, type ServedMarket } from '#market/serve/served-mar
 import { formatNumberedId } from '#store/document-identity.js';
 import {
   type ArtifactRef,
-  type ArtifactStore,
   type DocumentKind,
   type DocumentReader,
   type DocumentStore,
@@ -28,7 +27,7 @@ import {
   readStoredBody,
   type UnreadableCause,
 } from '#store/port.js';
-import type { DataVersions, VersionedMarket } from '../shared/context.js';
+import type { Context, DataVersions, VersionedMarket } from '../shared/context.js';
 import { countSkipped } from '../shared/documents.js';
 import { readRun } from '../shared/run-documents.js';
 import {
@@ -669,10 +668,7 @@ export function selectVersion(
 
 /** Returns the contents that were known before a version, as files on this machine. @throws Refusal NO_DATA_KNOWN */
 export async function listVersionFilesBefore(
-  {
-    artifacts,
-    dataVersions,
-  }: { readonly artifacts: Pick<ArtifactStore, 'file'>; readonly dataVersions: Pick<DataVersions, 'before'> },
+  { artifacts, dataVersions }: Context,
   version: number | null,
 ): Promise<EarlierContentFiles> {
   const { knownOn, earlier } = await dataVersions.before(version);

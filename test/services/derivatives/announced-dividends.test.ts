@@ -2,11 +2,13 @@ import { expect, test } from 'vitest';
 import { FuturesPriceRequest, RollQuery, TermStructureQuery } from '#contract/derivatives.js';
 import { parseValidDay } from '#domain/base/time.js';
 import { createDerivatives, fetchAnnouncedDividends } from '#services/runs/derivatives.js';
+import { createTestContext } from '../context.js';
 
 const asOf = parseValidDay('2024-12-31');
-const derivatives = createDerivatives({
-  readLevels: () => Promise.resolve({ calendar: 'XNYS', days: [asOf - 1, asOf], levels: [990, 1000] }),
-  announcedDividends: () =>
+const derivatives = createDerivatives(
+  createTestContext({ calendars: { get: () => undefined } }),
+  () => Promise.resolve({ calendar: 'XNYS', days: [asOf - 1, asOf], levels: [990, 1000] }),
+  () =>
     Promise.resolve({
       asOf,
       dividends: [
@@ -15,8 +17,7 @@ const derivatives = createDerivatives({
         { exDay: asOf + 200, points: 100 },
       ],
     }),
-  calendars: { get: () => undefined },
-});
+);
 const findPrice = (rest: object) =>
   derivatives.priceFutures(
     FuturesPriceRequest.parse({ index_id: 'X', expiry: '2025-05-26', risk_free_rate: 0.05, ...rest }),

@@ -61,15 +61,14 @@ function createTestExports({ parts, fails = -1 }: Scene) {
     new Uint8Array(input.buffer).set(bytes.subarray(0, length));
     return { length, rest: bytes.slice(length), next: at + 1 < parts ? { at: at + 1, rows: at + 1 } : null };
   };
-  const dependencies = {
+  const context = {
     documents: { get: async (kind: string) => (kind === 'run' ? { body: RUN } : { body: {} }) },
     artifacts: { file: async ({ name }: { name: string }) => join(folder, name), damaged: async () => new Set() },
     jobs: { query },
-    views: createViewCache(),
     markets: { served: () => undefined },
     states: { findStaleState: async () => null, isOtherStore: async () => false },
   } as unknown as Parameters<typeof createExports>[0];
-  return { asked: requests, exports: createExports(dependencies) };
+  return { asked: requests, exports: createExports(context, createViewCache()) };
 }
 
 /** Opens the stream of an export. The export has several parts. */

@@ -7,6 +7,7 @@ import { openCalendars } from '#market/serve/calendar-files.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import { createRunStates } from '#services/runs/states.js';
 import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 const INDEX = {
   id: 'X',
@@ -137,7 +138,7 @@ function createWorld({
     ({ handle: { adjustment: 'none', ...content }, identity: content }) as unknown as ServedMarket;
   const market = served === null ? undefined : createMarket(served);
   const markets = new Map(others.map((other) => [other, createMarket({ datasetId: other, contentHash: 'o' })]));
-  const states = createRunStates({
+  const context = createTestContext({
     documents,
     calendars: CALENDARS,
     engineVersion: engine,
@@ -145,6 +146,7 @@ function createWorld({
     markets: { served: () => market, require: () => market! },
     stores: { of: async (id) => markets.get(id) ?? Promise.reject(new Refusal('STORE_NOT_FOUND', 'It is gone.')) },
   });
+  const states = createRunStates(context);
   return {
     run,
     states,

@@ -4,6 +4,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import { computeRecordEtag, createRunTexts } from '#services/runs/stored-runs.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 const createArtifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
 const RUN: RunDocument = {
@@ -61,7 +62,7 @@ function createRecords({ fails = 0, isFull = false } = {}) {
     files.set(input.path.slice('/home/'.length), text);
     return { bytes: text.length, sha256: '' };
   }) as Parameters<typeof createRunTexts>[0]['jobs']['query'];
-  const service = createRunTexts({ artifacts, jobs: { query } });
+  const service = createRunTexts(createTestContext({ artifacts, jobs: { query } }));
   return {
     asked: requests,
     files,

@@ -5,7 +5,9 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { ComputePool, Lane } from '#jobs/port/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
-import { createWarmUp, type WarmUpDependencies } from '#services/runs/warm-up.js';
+import { createWarmUp } from '#services/runs/warm-up.js';
+import type { DocumentStore } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 /** Number of threads for expensive jobs. */
 export const WORKERS = 2;
@@ -93,15 +95,17 @@ export function warmUp({
       Object.keys(stored)
         .filter((key) => key.startsWith(`${kind} `))
         .map((key) => key.slice(kind.length + 1)),
-  } as WarmUpDependencies['documents'];
-  const result = createWarmUp({
+  } as Pick<DocumentStore, 'get' | 'ids'>;
+  const context = createTestContext({
     documents,
-    pool,
     artifacts: { file: async ({ name }) => `/home/${name}`, read: async () => new Uint8Array() },
     markets: { served: () => servedMarket },
+    workers: WORKERS,
+  });
+  const result = createWarmUp(context, {
+    pool,
     isAlone,
     answers,
-    workers: WORKERS,
     clock: { after: (_ms, call) => (timers.add(call), () => void timers.delete(call)) },
     onFault: (fault) => void faults.push(fault),
   });

@@ -6,6 +6,7 @@ import { createReplayJob } from '#services/runs/differences.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweeps.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 /** Reference to a stored file. All results of the tasks in these tests are this file. */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };
@@ -85,22 +86,30 @@ function createWorldWith(isThere: () => boolean) {
     signal: new AbortController().signal,
   } as unknown as Attempt;
   const stores = { within: async <T>(_storeId: unknown, work: () => T | Promise<T>) => work() };
-  const runDependencies = { documents, artifacts, markets, dataVersions, stores };
+  const context = createTestContext({
+    documents,
+    artifacts,
+    markets,
+    dataVersions,
+    stores,
+    states: { findStaleState: async () => null, requireMarket: async () => market },
+    workers: 1,
+  });
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
-      kind: createBacktestJob({ runMaker: createRunMaker(runDependencies), runsKept: 20 }),
+      kind: createBacktestJob(createRunMaker(context), 20),
       payload: { plan: PLAN, engine_version: '' },
     },
     replay: {
-      kind: createReplayJob({ ...runDependencies, states: { findStaleState: async () => null } }),
+      kind: createReplayJob(context),
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
-      kind: createSimulationJob({ ...runDependencies, states: { requireMarket: async () => market }, workers: 1 }),
+      kind: createSimulationJob(context),
       payload: { run_id: 'I', request: { paths: 1, horizon: 1 }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
-      kind: createSweepJob({ ...runDependencies, workers: 1 }),
+      kind: createSweepJob(context),
       payload: {
         sweep_id: 's',
         stored_id: 'I',

@@ -10,9 +10,11 @@ import type { ExportView } from '#contract/runs.js';
 import type { SqlResult } from '#contract/sql.js';
 import { RUN_SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { answerQuery } from '#market/serve/market-process.js';
+import type { Exports } from '#services/runs/exports.js';
 import { createSql } from '#services/runs/sql.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 let service: LiveService;
 beforeAll(async () => {
@@ -200,19 +202,18 @@ describe('tables that several queries wait for', () => {
         signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
         opened.push({ signal, finish: () => resolve({ bytes }) });
       });
-    const sql = createSql({
+    const context = createTestContext({
       documents: { ids: async () => ['A'] },
-      exports: {
-        export: async ({ subject }: { readonly subject: string }) => {
-          asked.push(subject);
-          return { etag: 'table', open: openTable };
-        },
-      },
       jobs: {},
       markets: { current: () => undefined },
-      encoder: ENCODER,
-      secondsMax: 30,
-    } as unknown as Parameters<typeof createSql>[0]);
+    });
+    const exports = {
+      export: async ({ subject }: { readonly subject: string }) => {
+        asked.push(subject);
+        return { etag: 'table', open: openTable };
+      },
+    } as unknown as Exports; // only the members that a query reads
+    const sql = createSql(context, exports, { encoder: ENCODER, secondsMax: 30 });
     onTestFinished(() => sql.close());
     const request = { query: "SELECT level FROM levels WHERE index_id = 'A'", format: 'json' } as const;
     const answer = async (client: string, signal: AbortSignal) =>

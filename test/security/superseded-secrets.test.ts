@@ -18,6 +18,7 @@ import { createSecretBox } from '#store/secret-box.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { hash } from 'node:crypto';
 import { hasPostgresql, openTestSchema } from '../postgresql/shared-postgresql.js';
+import { createTestContext } from '../services/context.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { runHere } from '../cli/process.js';
 
@@ -136,11 +137,13 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     expect(await readEverythingBut(documents, 'store')).not.toMatch(/first-pass|second-pass/);
     expect(await listGaps(documents)).toEqual([]);
 
-    const keys = createSigningKeys({
-      documents: versionedStore,
-      timestamp: () => CREATED_AT,
-      secrets: createSecretBox(undefined),
-    });
+    const keys = createSigningKeys(
+      createTestContext({
+        documents: versionedStore,
+        timestamp: () => CREATED_AT,
+        secrets: createSecretBox(undefined),
+      }),
+    );
     const before = await keys.current(by);
     await keys.rotate(by);
     expect(JSON.stringify((await documents.list('signing-key', (body) => body)).documents)).not.toContain(

@@ -202,13 +202,13 @@ function composeIndices(core: JobComponents, removals: Removals) {
     account: createAccountBacktestJob(jobContext),
     batch: createBatchJob(jobContext),
   };
-  const batchResults = createBatchResults({ ...core, kind: kinds.batch });
+  const batchResults = createBatchResults(core, kinds.batch);
 
   const indices = createIndices(core);
   const strategies = createStrategies(core);
-  const optimisations = createOptimise({ ...core, kind: kinds.optimise });
+  const optimisations = createOptimise(core, kinds.optimise);
   const plugins = createPlugins(core);
-  const riskModels = createRiskModels({ ...core, kind: kinds.risk, validation: kinds.validate });
+  const riskModels = createRiskModels(core, kinds.risk, kinds.validate);
   const getToday = () => Math.floor(core.now() / MS_PER_DAY);
   const readIndex = async (indexId: string) => (await requireIndex(documents, indexId)).document;
   const findIndexRun = (indexId: string) => findRun(documents, indexId);
@@ -241,7 +241,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
       plugins,
       pluginPreviews: createPluginPreviews(core),
       optimisations,
-      accountBacktests: createAccountBacktests({ ...core, kind: kinds.account }),
+      accountBacktests: createAccountBacktests(core, kinds.account),
       batchResults,
       riskModels,
     },
@@ -250,8 +250,8 @@ function composeIndices(core: JobComponents, removals: Removals) {
       ...createIndexHandlers(indices, questions, removals),
       ...createStrategyHandlers(strategies, removals),
       ...createOptimiseHandlers(optimisations, indices),
-      ...createStudyHandlers(createStudies({ ...core, kind: kinds.study })),
-      ...createBatchHandlers(createBatches({ ...core, kind: kinds.batch }), batchResults),
+      ...createStudyHandlers(createStudies(core, kinds.study)),
+      ...createBatchHandlers(createBatches(core, kinds.batch), batchResults),
       ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
   };
@@ -259,11 +259,8 @@ function composeIndices(core: JobComponents, removals: Removals) {
 
 /** Composes report templates and rendered reports. */
 function composeReports(core: JobComponents) {
-  const renderJobKind = createRenderJob({
-    ...core.jobContext,
-    creator: `Divisor ${getBuildVersion()}`,
-  });
-  const reports = createReports({ ...core, kind: renderJobKind });
+  const renderJobKind = createRenderJob(core.jobContext, `Divisor ${getBuildVersion()}`);
+  const reports = createReports(core, renderJobKind);
   return { reports, kinds: { render: renderJobKind }, handlers: createReportHandlers(reports) };
 }
 
@@ -413,12 +410,11 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
  */
 function composeHistory(core: Core) {
   const versions = createVersions(core);
-  const terms = { ...core, timestamp: () => formatTimestamp(core.now()) };
   return {
     removals: createRemovals(versions),
     handlers: (services: Omit<VersionedServices, 'versions'>) => ({
       ...createVersionHandlers({ ...services, versions }),
-      ...createAuditHandlers(createAudit({ ...terms, signingKeys: createSigningKeys(terms) })),
+      ...createAuditHandlers(createAudit({ ...core, signingKeys: createSigningKeys(core) })),
     }),
   };
 }
@@ -524,7 +520,8 @@ function composeOperations(core: Core, { stopping, startedAt, results, onCancell
 }
 
 /** Composes clients and the delivery of files to them. */
-function composeDelivery({ documents, secrets, artifacts, settings, callbacks }: Core) {
+function composeDelivery(core: Core) {
+  const { documents, settings, callbacks } = core;
   const { smtpUrl: url, smtpFrom: from } = settings;
   const mailServer = url === undefined || from === undefined ? undefined : { url, from };
   const destinations = createDeliveryDestinations({
@@ -536,10 +533,10 @@ function composeDelivery({ documents, secrets, artifacts, settings, callbacks }:
     mailDomains: settings.mailDomains,
     bucketService: () => selectBucketService(settings),
   });
-  const clients = createClients({ documents, secrets, destinations, jobSecrets: settings.callbackSecrets });
+  const clients = createClients(core, destinations, settings.callbackSecrets);
   const records = createDeliveryRecords(documents);
-  const senders = createSenders({ destinations, post: callbacks.post, mailServer });
-  const deliverFiles = createDeliverFiles({ senders, destinations, artifacts });
+  const senders = createSenders(destinations, callbacks.post, mailServer);
+  const deliverFiles = createDeliverFiles(core, senders, destinations);
   return { clients, records, deliver: deliverFiles, handlers: createClientHandlers(clients, records) };
 }
 
@@ -591,10 +588,9 @@ function composeGovernance(core: Core, { removals, indices, schedulesOn, endClos
 
 /** Composes published closes and their signing keys. */
 function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
-  const terms = { ...core, maker, archive: createArchive, timestamp: () => formatTimestamp(core.now()) };
-  const signingKeys = createSigningKeys(terms);
-  const publications = createPublications({ ...terms, signingKeys });
-  const bundles = createBundles({ ...terms, publications, signingKeys });
+  const signingKeys = createSigningKeys(core);
+  const publications = createPublications(core, maker, signingKeys);
+  const bundles = createBundles(core, publications, signingKeys, createArchive);
   return { publications, handlers: createPublicationHandlers(publications, bundles) };
 }
 

@@ -16,10 +16,10 @@ import type { Finding } from '#domain/base/findings.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import { readLastVersion } from '#store/history/history.js';
 import { findCurrentReach } from '#store/reach.js';
-import { type DocumentReader, type DocumentStore, parseStored } from '#store/port.js';
-import type { SecretBox } from '#store/secret-box.js';
+import { type DocumentReader, parseStored } from '#store/port.js';
 import { outside } from '../keys/access.js';
 import { findIndex } from '../indices/documents.js';
+import type { Context } from '../shared/context.js';
 import {
   assertPrecondition,
   openStoredFamily,
@@ -80,14 +80,6 @@ export interface ClientFilter {
   readonly index_id?: string | undefined;
 }
 
-export interface ClientsDependencies {
-  readonly documents: DocumentStore;
-  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
-  readonly destinations: Pick<DeliveryDestinations, 'findProblem'>;
-  /** Secrets that sign callbacks of jobs. No target may have one of them. */
-  readonly jobSecrets: readonly string[];
-}
-
 const SIGNING_SECRET_FORM = 'whsec_ and 24 to 64 bytes in base64, or two such secrets separated by a comma';
 
 /** Returns the bytes of a signing secret as text. Secrets with different paddings or unused bits can have the same bytes. */
@@ -95,7 +87,12 @@ const readKey = (secret: string): string => Buffer.from(secret.slice('whsec_'.le
 
 type Secrets = ClientSecrets['secrets'];
 
-export function createClients({ documents, secrets, destinations, jobSecrets }: ClientsDependencies): Clients {
+/** @param jobSecrets secrets that sign callbacks of jobs; no target may have one of them */
+export function createClients(
+  { documents, secrets }: Context,
+  destinations: Pick<DeliveryDestinations, 'findProblem'>,
+  jobSecrets: readonly string[],
+): Clients {
   const family = openStoredFamily(documents, {
     kind: 'client',
     word: 'client',

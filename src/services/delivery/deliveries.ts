@@ -12,8 +12,9 @@ import {
 import { createPath, findPathProblem } from '#domain/definition/target-addresses.js';
 import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { formatNumberedId } from '#store/document-identity.js';
-import { type ArtifactStore, type DocumentStore, parseStored } from '#store/port.js';
+import { type DocumentStore, parseStored } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
+import type { Context } from '../shared/context.js';
 import type { ClientRecord } from './clients.js';
 import {
   type DeliveryDestinations,
@@ -217,19 +218,15 @@ export interface DeliveryCounts {
  */
 export type DeliverFiles = (terms: DeliveryTerms) => Promise<DeliveryCounts>;
 
-export interface DeliverDependencies {
-  readonly senders: Senders;
-  readonly destinations: Pick<DeliveryDestinations, 'findProblem'>;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  /** Pause in ms between two attempts of a round. */
-  readonly pauseMs?: number;
-}
-
 const PAUSE_MS = 1000;
 
-export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFiles {
-  const { senders, destinations, artifacts, pauseMs = PAUSE_MS } = dependencies;
-
+/** @param pauseMs pause in ms between two attempts of a round */
+export function createDeliverFiles(
+  { artifacts }: Context,
+  senders: Senders,
+  destinations: Pick<DeliveryDestinations, 'findProblem'>,
+  pauseMs = PAUSE_MS,
+): DeliverFiles {
   return async (terms) => {
     const { target, record, signal, timestamp } = terms;
     const plannedFiles = plan(terms);

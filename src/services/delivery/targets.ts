@@ -780,14 +780,12 @@ function formatSftpReason({
 
 export type Senders = { readonly [T in TargetType]: FileSender<T> };
 
-export interface SenderDependencies {
-  readonly destinations: DeliveryDestinations;
-  readonly post: SignedPostSender;
-  readonly mailServer: MailServer | undefined;
-}
-
 /** Creates the sender of each kind of target. */
-export const createSenders = ({ destinations, post, mailServer }: SenderDependencies): Senders => ({
+export const createSenders = (
+  destinations: DeliveryDestinations,
+  post: SignedPostSender,
+  mailServer: MailServer | undefined,
+): Senders => ({
   folder: createFolderSender(destinations),
   bucket: createBucketSender(destinations),
   sftp: sendOverSftp,

@@ -21,30 +21,19 @@ import {
   VOLUME_ACCOUNTS,
 } from '#domain/personal/batch.js';
 import { parseLine, splitLines } from '#domain/personal/read-account.js';
-import { createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus, StoredResult } from '#jobs/port/life-cycle.js';
 import type { JobOrigin, StoredInput } from '#jobs/port/queue.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks } from '#jobs/tasks/messages.js';
 import { parseCsvRows } from '#market/formats/csv-rows.js';
-import type { Markets } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { requireIndex, resolveReached, runOnStoreOf } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
-import type { DataVersions, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { createTimedId, readResultBlock, submitWithFile } from '../shared/jobs.js';
 import { assertModelStore, listOptimisedModels, planModels, requireModel } from '../shared/model-documents.js';
 import { readArrow, readParquet, storeAccounts, type UploadedLines } from './accounts.js';
-
-export interface BatchJobDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: Pick<ArtifactStore, 'damaged' | 'read'>;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-}
 
 /** Share of the progress that remains after all accounts are solved. */
 const SUMMING_SHARE = 0.05;
@@ -53,8 +42,8 @@ const SUMMING_SHARE = 0.05;
  * Creates the kind of job that optimises accounts in parts. Other nodes can compute parts, and their results are
  * bit-identical.
  */
-export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
-  const { documents, artifacts, markets, dataVersions, workers } = dependencies;
+export function createBatchJob(context: Context): JobKind<BatchPayload> {
+  const { documents, artifacts, markets, dataVersions, workers } = context;
 
   async function createCommonOrder({ terms, documents: reachedDocuments, models, data_version }: BatchPayload) {
     await markets.settled();
@@ -149,19 +138,6 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
   );
 }
 
-interface BatchesDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobSystem;
-  readonly artifacts: ArtifactStore;
-  readonly markets: Markets;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly kind: JobKind<BatchPayload>;
-  readonly engineVersion: string;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-  readonly now: () => number;
-}
-
 export interface Batches {
   /**
    * Queues a batch. The accounts are checked when they are solved.
@@ -195,8 +171,8 @@ const THREAD_BYTES = 64 * 2 ** 20;
 /** Memory in bytes that the results of one account need while the file is joined. */
 const ACCOUNT_BYTES = 80_000;
 
-export function createBatches(dependencies: BatchesDependencies): Batches {
-  const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
+export function createBatches(context: Context, kind: JobKind<BatchPayload>): Batches {
+  const { documents, jobs, artifacts, markets, engineVersion, workers, now } = context;
 
   async function submit(
     { batch_id: requestedId, ...terms }: BatchTerms,
@@ -208,7 +184,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     const reachedDocuments = await resolveReached(documents, document);
     if (requestedId !== null) assertOwnName(requestedId);
     const batchId = requestedId ?? prefixName(createTimedId(now()));
-    return runOnStoreOf({ documents, stores }, document, async () => {
+    return runOnStoreOf(context, document, async () => {
       const { datasetId: storeId } = markets.require().identity;
       assertModelStore(model, { storeId, path: 'risk_model' });
       const { models = {} } = await planModels(documents, reachedDocuments, storeId);
@@ -291,7 +267,7 @@ export function createAccountBacktestJob({
   artifacts,
   markets,
   dataVersions,
-}: Omit<BatchJobDependencies, 'workers'>): JobKind<AccountBacktestPayload> {
+}: Context): JobKind<AccountBacktestPayload> {
   return createJobKind('account', async (payload, attempt) => {
     await markets.settled();
     const { served } = await dataVersions.at(payload.data_version);
@@ -309,20 +285,11 @@ export function createAccountBacktestJob({
   });
 }
 
-export interface AccountBacktestsDependencies extends Pick<
-  BatchesDependencies,
-  'markets' | 'stores' | 'engineVersion' | 'now'
-> {
-  readonly documents: DocumentStore;
-  readonly jobs: Jobs;
-  readonly kind: JobKind<AccountBacktestPayload>;
-}
-
 /** Memory of a backtest in bytes: the shared data of a rebalance, and the entries of ten years. */
 const BACKTEST_BYTES = 128 * 2 ** 20;
 
-export function createAccountBacktests(dependencies: AccountBacktestsDependencies) {
-  const { documents, jobs, markets, stores, kind, engineVersion, now } = dependencies;
+export function createAccountBacktests(context: Context, kind: JobKind<AccountBacktestPayload>) {
+  const { documents, jobs, markets, engineVersion, now } = context;
   return {
     /** Queues a backtest. @throws Refusal INDEX_NOT_FOUND, RISK_MODEL_NOT_FOUND, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
     async start(
@@ -336,7 +303,7 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
       if (requestedId !== null) assertOwnName(requestedId);
       const backtestId = requestedId ?? prefixName(createTimedId(now()));
       const { account, start, end } = request;
-      return runOnStoreOf({ documents, stores }, document, async () => {
+      return runOnStoreOf(context, document, async () => {
         const { datasetId: storeId } = markets.require().identity;
         assertModelStore(model, { storeId, path: 'risk_model' });
         const { models = {} } = await planModels(documents, reachedDocuments, storeId);
@@ -359,13 +326,6 @@ export function createAccountBacktests(dependencies: AccountBacktestsDependencie
       });
     },
   };
-}
-
-export interface BatchResultsDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly jobs: JobSystem;
-  readonly artifacts: Pick<ArtifactStore, 'read'>;
-  readonly kind: Pick<JobKind<BatchPayload>, 'decode'>;
 }
 
 /** Batch and number of a block. A block has 100 accounts. */
@@ -400,7 +360,10 @@ export interface BatchResults {
  */
 type Volumes = readonly RowsInBlocks[];
 
-export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
+export function createBatchResults(
+  { documents, jobs, artifacts }: Context,
+  kind: Pick<JobKind<BatchPayload>, 'decode'>,
+): BatchResults {
   async function findBatch(batchId: string) {
     const locatedJob = await limitJobs(jobs).find(`batch:${batchId}`);
     return { status: locatedJob?.status.status, volumes: readVolumes(locatedJob?.stored ?? null) };

@@ -1,4 +1,4 @@
-import type { StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { createTimedId } from '../shared/jobs.js';
 import { countRetainedBytes } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
@@ -8,7 +8,6 @@ import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertHasDates, assertOrder } from '#domain/base/requested-dates.js';
 import { parseValidDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { type PlannedModels, readStoredModelId, toPlannedModel } from '#domain/definition/backtest-plan.js';
 import { checkConstraintSet, type ConstraintSet, readConstraintSet } from '#domain/definition/constraint-sets.js';
 import { listConstraintSpecs } from '#domain/definition/constraints.js';
@@ -29,7 +28,7 @@ import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { OptimisationPayload } from '#domain/outputs/jobs.js';
 import { listSettingsRead, readModelSource, type RiskMeasureModel } from '#domain/risk/risk-models.js';
-import { type Attempt, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import { type Attempt, createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { PortableTaskName } from '#jobs/tasks/catalogue.js';
@@ -37,7 +36,6 @@ import type { OptimiseOutput } from '#jobs/tasks/indices.js';
 import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
 import { findVersionByEtag } from '#store/history/history.js';
 import {
-  type ArtifactStore,
   type DocumentReader,
   type DocumentStore,
   type DocumentTransaction,
@@ -60,14 +58,8 @@ import {
 type Reader = Pick<DocumentReader, 'get'>;
 type ComputedRequest = Pick<OptimisationRequest, 'as_of' | 'start' | 'end'> & OptimisationSpec;
 
-export interface OptimisationPlansDependencies {
-  readonly documents: Reader;
-  readonly markets: Markets;
-  readonly calendars: Calendars;
-}
-
 /** Checks for the data that an optimisation needs. They run before any work starts. */
-export function createOptimisationPlans({ documents, markets, calendars }: OptimisationPlansDependencies) {
+export function createOptimisationPlans({ documents, markets, calendars }: Context) {
   /** Returns an index and its documents. If the served market lacks data, that is an error before any work starts. */
   async function readReachedOn({ document }: StoredIndex, market: MarketData) {
     const reachedDocuments = await resolveReached(documents, document);
@@ -287,17 +279,11 @@ function createConstraintSets(documents: DocumentStore, markets: Pick<Markets, '
   };
 }
 
-export interface OptimisationJobDependencies {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly markets: Markets;
-}
-
 /** Creates the kind of job that runs an optimisation. The transaction that ends the job stores the result. */
-export function createOptimisationJob(dependencies: OptimisationJobDependencies): JobKind<OptimisationPayload> {
+export function createOptimisationJob(context: Context): JobKind<OptimisationPayload> {
   return createJobKind('optimise', async (payload, attempt) => {
-    await dependencies.markets.settled(); // An optimisation that the previous process left waits until the data is loaded.
-    const { document, message } = await optimiseOnce(dependencies, attempt, payload);
+    await context.markets.settled(); // An optimisation that the previous process left waits until the data is loaded.
+    const { document, message } = await optimiseOnce(context, attempt, payload);
     return {
       result: { artifact: document.artifact },
       message,
@@ -310,7 +296,7 @@ export function createOptimisationJob(dependencies: OptimisationJobDependencies)
 
 /** Runs an optimisation on the served market. @returns the document to store, and the main figures of the result */
 export async function optimiseOnce(
-  { documents: stored, artifacts, markets }: OptimisationJobDependencies,
+  { documents: stored, artifacts, markets }: Context,
   attempt: Pick<Attempt<PortableTaskName>, 'compute' | 'outputs'>,
   { run_id, documents, models, constraints, request }: OptimisationPayload,
 ): Promise<Omit<OptimiseOutput, 'result'> & { readonly document: OptimisationDocument }> {
@@ -332,7 +318,7 @@ export async function optimiseOnce(
 
 /** Returns the stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 async function readMeasuringModel(
-  documents: OptimisationJobDependencies['documents'],
+  documents: Reader,
   optimisation: OptimisationRequest,
 ): Promise<RiskMeasureModel | null> {
   const modelId = readStoredModelId(optimisation);
@@ -363,15 +349,6 @@ export interface Optimise extends ConstraintSets {
   ): Promise<{ readonly length: number; readonly etag: string; open(): Promise<ReadableStream<Uint8Array>> }>;
 }
 
-export interface OptimiseDependencies extends OptimisationPlansDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Pick<Jobs, 'submit' | 'query'>;
-  readonly kind: JobKind<OptimisationPayload>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly now: () => number;
-}
-
 function listConstraintTypes(): ConstraintTypes {
   const specs = listConstraintSpecs() as ConstraintTypes['specs']; // the service has read-only lists, the contract mutable ones
   return {
@@ -385,9 +362,9 @@ const listObjectiveTypes = (): ObjectiveTypes => ({
   expected_returns: listReturnsSpecs() as ObjectiveTypes['expected_returns'],
 });
 
-export function createOptimise(dependencies: OptimiseDependencies): Optimise {
-  const { documents, artifacts, jobs, kind, markets, stores, now } = dependencies;
-  const plans = createOptimisationPlans(dependencies);
+export function createOptimise(context: Context, kind: JobKind<OptimisationPayload>): Optimise {
+  const { documents, artifacts, jobs, markets, now } = context;
+  const plans = createOptimisationPlans(context);
 
   return {
     ...createConstraintSets(documents, markets),
@@ -398,16 +375,14 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       const target = await requireTarget(documents, request.index_id);
       const { set } = await requireSet(documents, request.constraint_set_id);
       assertNoErrors('request', reportMissingReturns(request, set.constraints, ''));
-      return runOnStoreOf({ documents, stores }, target.document, () =>
-        startOnMarket(target, { set, request }, origin),
-      );
+      return runOnStoreOf(context, target.document, () => startOnMarket(target, { set, request }, origin));
     },
     async preview(body, signal) {
       const request = readOptimisationPreview(body);
       const target = await requireTarget(documents, request.index_id);
-      return runOnStoreOf({ documents, stores }, target.document, () => previewOnMarket(target, request, signal));
+      return runOnStoreOf(context, target.document, () => previewOnMarket(target, request, signal));
     },
-    result: (runId) => readResult({ documents, artifacts }, runId),
+    result: (runId) => readResult(context, runId),
   };
 
   async function startOnMarket(
@@ -457,10 +432,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
   }
 }
 
-async function readResult(
-  { documents, artifacts }: Pick<OptimiseDependencies, 'documents' | 'artifacts'>,
-  runId: string,
-): ReturnType<Optimise['result']> {
+async function readResult({ documents, artifacts }: Context, runId: string): ReturnType<Optimise['result']> {
   const storedDocument = await documents.get('optimisation-run', runId);
   if (storedDocument === undefined)
     throw new Refusal('RUN_NOT_FOUND', `No finished optimisation has the id ${runId}.`, { run_id: runId });

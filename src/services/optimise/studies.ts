@@ -17,16 +17,16 @@ import { reportMissingReturns } from '#domain/definition/optimisation.js';
 import { listReferences } from '#domain/definition/references.js';
 import { createOptimisationId, type RequestsFile, type StudyPayload } from '#domain/outputs/jobs.js';
 import { splitLines } from '#domain/personal/read-account.js';
-import { createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
+import { createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { RowEntry } from '#jobs/tasks/runs.js';
 import { getCallMarket } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactStore } from '#store/port.js';
 import { findReferencedStore, type StoredIndex } from '../indices/documents.js';
 import { assertOwnName, limitJobs, prefixName } from '../keys/access.js';
 import { isOfService } from '../runs/backtests.js';
-import type { Context, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import {
   createRowsInParts,
   createTimedId,
@@ -38,24 +38,10 @@ import {
 import {
   createOptimisationPlans,
   estimateOptimisationBytes,
-  type OptimisationJobDependencies,
-  type OptimisationPlansDependencies,
   optimiseOnce,
   requireSet,
   requireTarget,
 } from './optimisations.js';
-
-export interface StudiesDependencies extends OptimisationPlansDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: JobSystem;
-  readonly artifacts: ArtifactStore;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly kind: JobKind<StudyPayload>;
-  readonly engineVersion: string;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-  readonly now: () => number;
-}
 
 /** Many optimisations as one job. */
 export interface Studies {
@@ -112,9 +98,9 @@ async function readLargeStudy(body: Readonly<Record<string, unknown>>, lines: Ui
   return { studyId: (body['study_id'] as string | null | undefined) ?? null, requests: joinStudyRuns(runs) };
 }
 
-export function createStudies(dependencies: StudiesDependencies): Studies {
-  const { documents, jobs, artifacts, markets, stores, kind, engineVersion, workers, now } = dependencies;
-  const plans = createOptimisationPlans(dependencies);
+export function createStudies(context: Context, kind: JobKind<StudyPayload>): Studies {
+  const { documents, jobs, artifacts, markets, stores, engineVersion, workers, now } = context;
+  const plans = createOptimisationPlans(context);
 
   async function submit(
     { studyId: requestedId, requests }: StudyTerms,
@@ -196,8 +182,6 @@ function createSeveralStoresRefusal(storeIds: readonly (string | null)[]) {
   return refuseWithFindings('study', [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'runs', message }]);
 }
 
-export type StudyJobDependencies = OptimisationJobDependencies & Context;
-
 /** Result of one optimisation of a study, or the reason why there is no result. */
 interface StudyEntry extends RowEntry {
   readonly row: StudyRow;
@@ -211,9 +195,9 @@ const STUDY_OUTCOMES = ['solved', 'refused'] as const satisfies readonly StudyRo
  * Creates the kind of job that runs many optimisations in parts. Any node can compute a part. The end of the job stores
  * all results.
  */
-export function createStudyJob(dependencies: StudyJobDependencies): JobKind<StudyPayload> {
-  const { artifacts, markets } = dependencies;
-  const parts = createRowsInParts(dependencies);
+export function createStudyJob(context: Context): JobKind<StudyPayload> {
+  const { artifacts, markets } = context;
+  const parts = createRowsInParts(context);
 
   /** Returns the requests of a study, those of a file as lines of JSON. */
   async function readRequests({ requests }: StudyPayload): Promise<readonly (OptimisationRequest | string)[]> {
@@ -234,7 +218,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
     try {
       const documents = collectReached(payload.documents, index_id);
       const usedModelIds = new Set([...listUsedModels(Object.values(documents)).keys(), readStoredModelId(request)]);
-      const { document, figures } = await optimiseOnce(dependencies, attempt, {
+      const { document, figures } = await optimiseOnce(context, attempt, {
         run_id: createOptimisationId(payload.study_id, position),
         documents,
         models: Object.fromEntries(Object.entries(payload.models).filter(([id]) => usedModelIds.has(id))),

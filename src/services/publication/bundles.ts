@@ -9,13 +9,11 @@ import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import { signHash } from '#store/history/signing.js';
 import { computeStatementHash } from '#store/history/log-check.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { computeRunId } from '#store/document-identity.js';
 import type { EarlierContentFiles } from '#jobs/tasks/messages.js';
-import type { DataVersions, RunStates, StoreMarkets, VersionedMarket } from '../shared/context.js';
+import type { Context, VersionedMarket } from '../shared/context.js';
 import { readRunList, readStoredPlan, requireRun } from '../shared/run-documents.js';
 import type { PublicationRequest, Publications, SigningKeys } from './publications.js';
 import { findIndex } from '../indices/documents.js';
@@ -38,22 +36,14 @@ export interface Bundles {
   of(indexId: string, request: PublicationRequest): Promise<Bundle>;
 }
 
-export interface BundlesDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
-  readonly publications: Pick<Publications, 'entries' | 'keys'>;
-  readonly signingKeys: Pick<SigningKeys, 'current'>;
-  readonly timestamp: () => string;
-  readonly archive: (members: readonly { readonly name: string; readonly bytes: Uint8Array }[]) => Bundle;
-}
-
-export function createBundles(dependencies: BundlesDependencies): Bundles {
-  const { documents, artifacts, jobs, dataVersions, stores, states, publications, signingKeys, timestamp, archive } =
-    dependencies;
+/** @param archive writes files as one archive */
+export function createBundles(
+  context: Context,
+  publications: Pick<Publications, 'entries' | 'keys'>,
+  signingKeys: Pick<SigningKeys, 'current'>,
+  archive: (members: readonly { readonly name: string; readonly bytes: Uint8Array }[]) => Bundle,
+): Bundles {
+  const { documents, artifacts, jobs, dataVersions, stores, states, timestamp } = context;
 
   /** Returns the latest run with published closes. */
   async function findPublishedRun(indexId: string): Promise<RunDocument> {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertOrder } from '#domain/base/requested-dates.js';
-import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import type { Calendar } from '#domain/calendars/calendar.js';
 import type { ApprovalFacts, ApprovalRules } from '#domain/definition/approvals.js';
 import {
   type IndexCloses,
@@ -15,7 +15,6 @@ import {
 } from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import { computeRunId, findLatestTime } from '#store/document-identity.js';
 import { findLastSealTime, signAuditLog } from '#store/history/audit.js';
 import { removePrivateKey } from '#store/history/history.js';
@@ -29,12 +28,11 @@ import {
 } from '#store/history/publication-log.js';
 import { createHashSigner, createSigningKey } from '#store/history/signing.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
-import type { SecretBox } from '#store/secret-box.js';
 import { requireIndex } from '../indices/documents.js';
 import { createStoredState } from '../runs/states.js';
 import type { ViewMaker } from '../runs/views.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
-import type { RunStates } from '../shared/context.js';
+import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
 import {
@@ -297,16 +295,7 @@ export interface SigningKeys {
   rotate(by: Authorship): Promise<PublicKey>;
 }
 
-export function createSigningKeys({
-  documents,
-  timestamp,
-  secrets,
-}: {
-  readonly documents: DocumentStore;
-  readonly timestamp: () => string;
-  /** Encryption of private keys. */
-  readonly secrets: Pick<SecretBox, 'seal' | 'open'>;
-}): SigningKeys {
+export function createSigningKeys({ documents, timestamp, secrets }: Context): SigningKeys {
   async function readKeyInUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
     for (const id of await tx.ids('signing-key')) {
       const storedDocument = await tx.get('signing-key', id);
@@ -402,17 +391,6 @@ export interface PublicationRequest {
   readonly isForeseen?: boolean;
 }
 
-export interface PublicationsDependencies {
-  readonly documents: DocumentStore;
-  readonly jobs: Pick<Jobs, 'query'>;
-  readonly maker: Pick<ViewMaker, 'readColumns'>;
-  readonly signingKeys: SigningKeys;
-  readonly states: Pick<RunStates, 'findStaleState'>;
-  readonly calendars: Calendars;
-  readonly approvals: ApprovalGate;
-  readonly timestamp: () => string;
-}
-
 /**
  * Maximum number of attempts to append entries. An attempt fails only if another publication of the index or another
  * signing key was written first.
@@ -422,8 +400,12 @@ const ATTEMPTS_MAX = 5;
 /** Number of entries that are chained and signed in one turn of the event loop. This takes 2 ms. */
 const SIGNED_PER_TURN = 64;
 
-export function createPublications(dependencies: PublicationsDependencies): Publications {
-  const { documents, signingKeys, states, calendars, approvals, timestamp } = dependencies;
+export function createPublications(
+  context: Context,
+  maker: Pick<ViewMaker, 'readColumns'>,
+  signingKeys: SigningKeys,
+): Publications {
+  const { documents, jobs, states, calendars, approvals, timestamp } = context;
 
   /** Appends entries to the log. @returns false if another publication or key was written first */
   async function appendToLog(
@@ -464,7 +446,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // If the request names no run, the run is the current run and not stale.
       const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
-      const closes = await readCloses(dependencies, run, { through: order.through, calendar, signal });
+      const closes = await readCloses({ jobs, maker }, run, { through: order.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { entriesInForce, head } = log;

@@ -27,18 +27,17 @@ import {
   requestsIndices,
   validateTemplate,
 } from '#domain/outputs/report-templates.js';
-import { type Attempt, createJobKind, type JobKind, type Jobs, type JobSystem } from '#jobs/port/job-kind.js';
+import { type Attempt, createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { PortableTaskName, RenderedRunOrder } from '#jobs/tasks/catalogue.js';
 import type { RenderOutput } from '#jobs/tasks/runs.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
 import { loadVersion } from '#store/history/history.js';
-import { type ArtifactStore, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
+import { type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { findIndex } from '../indices/documents.js';
 import { findLastDifference } from '../runs/differences.js';
-import type { RunStates } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { addUnreadable, assertIdOfPath, assertPrecondition, type Precondition } from '../shared/documents.js';
 import {
   assertUndamaged,
@@ -49,18 +48,6 @@ import {
   toHashedReference,
 } from '../shared/run-documents.js';
 
-export interface RenderJobDependencies {
-  readonly jobs: Pick<JobSystem, 'find'>;
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly markets: Pick<Markets, 'settled'>;
-  /** Finds the market from which the risk of a run is estimated. */
-  readonly states: Pick<RunStates, 'findStaleState' | 'findMarket'>;
-  readonly timestamp: () => string;
-  /** Name and version of the program. They are written to the metadata of files. */
-  readonly creator: string;
-}
-
 interface RenderedReport extends RenderOutput {
   readonly runs: readonly RunDocument[];
 }
@@ -68,16 +55,14 @@ interface RenderedReport extends RenderOutput {
 /** Maximum number of attempts to read a run. A run may be replaced between look-up and reading. */
 const READS_MAX = 3;
 
-/** Creates the kind of job that renders reports. An attempt uses the runs that are the latest when it starts. */
-export function createRenderJob({
-  jobs,
-  documents,
-  artifacts,
-  markets,
-  states,
-  timestamp,
-  creator,
-}: RenderJobDependencies): JobKind<RenderPayload> {
+/**
+ * Creates the kind of job that renders reports. An attempt uses the runs that are the latest when it starts.
+ * @param creator name and version of the program, for the metadata of files
+ */
+export function createRenderJob(
+  { jobs, documents, artifacts, markets, states, timestamp }: Context,
+  creator: string,
+): JobKind<RenderPayload> {
   async function renderReport(
     { template, run_ids: ids = {} }: RenderPayload,
     renderedAt: string,
@@ -272,15 +257,6 @@ function refuseMissingTemplate(templateId: string): Refusal {
   });
 }
 
-export interface ReportsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Jobs;
-  readonly kind: JobKind<RenderPayload>;
-  /** Returns the current time in milliseconds since 1970. */
-  readonly now: () => number;
-}
-
 export interface RenderedPdf {
   readonly fileName: string;
   readonly length: number;
@@ -346,7 +322,7 @@ interface BoundTemplate {
   readonly indexId: string | null;
 }
 
-export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
+export function createReports({ documents, artifacts, jobs, now }: Context, kind: JobKind<RenderPayload>): Reports {
   const templates = createReportTemplates(documents);
   const readFileNames = createFileNamesReader(documents);
 

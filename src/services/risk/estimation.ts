@@ -18,23 +18,16 @@ import {
 import type { ImportTerms, ModelFileFormat } from '#domain/risk/model-terms.js';
 import { describeExclusion } from '#domain/risk/return-panel.js';
 import type { MatrixFiles, RiskModelDocument, StoredArtifact } from '#domain/risk/risk-models.js';
-import { type Attempt, type Completion, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
+import { type Attempt, type Completion, createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/port/queue.js';
 import type { PortableTaskName, RiskUniverseOrder, TaskInput } from '#jobs/tasks/catalogue.js';
 import type { ImportedModelOutput, ImportRiskModelInput, RiskModelOutput } from '#jobs/tasks/indices.js';
-import { getLookup, type Markets } from '#market/serve/served-markets.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
-import type { DataVersions } from '../shared/context.js';
+import { getLookup } from '#market/serve/served-markets.js';
+import type { ArtifactRef } from '#store/port.js';
+import type { Context } from '../shared/context.js';
 import { writeHashed } from '../shared/documents.js';
 import { createGate, type Requester } from '../shared/gate.js';
 import { getColumns, requireUndamagedRun } from '../shared/run-documents.js';
-
-export interface RiskModelImportsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'write'>;
-  readonly jobs: Jobs;
-  readonly markets: Pick<Markets, 'served'>;
-}
 
 export type ImportedModelBody =
   | { readonly kind: 'json'; readonly bytes: Uint8Array }
@@ -68,12 +61,7 @@ const IMPORTS = {
   clientWaitingMax: 2,
 };
 
-export function createRiskModelImports({
-  documents,
-  artifacts,
-  jobs,
-  markets,
-}: RiskModelImportsDependencies): RiskModelImports {
+export function createRiskModelImports({ documents, artifacts, jobs, markets }: Context): RiskModelImports {
   const gate = createGate(IMPORTS);
 
   async function createDocument(modelId: string, read: readonly Finding[], model: ImportedModelOutput) {
@@ -211,20 +199,6 @@ function checkCoverage(assetIds: readonly string[], market: MarketData | undefin
 /** Input of the tasks of a model, without the members that differ between tasks. */
 type RiskModelOrder = TaskInput<'risk-model-size'>;
 
-export interface RiskModelJobDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-  /**
-   * Maximum number of securities for which one thread estimates the whole model. Default:
-   * `SINGLE_THREAD_SECURITIES_MAX`.
-   */
-  readonly wholeMax?: number;
-}
-
 type RiskAttempt = Attempt<PortableTaskName>;
 
 /** Share of the progress that remains after all parts of a model are computed. */
@@ -234,19 +208,18 @@ const SUMMING = 0.02;
  * Creates the kind of job that estimates risk models. The transaction that ends the job replaces the model. The matrix
  * of a large model is computed in parts, and other nodes can compute parts; the result is bit-identical to the result
  * of one thread. Each part is one file of the matrix. No other node reads it.
+ * @param wholeMax maximum number of securities for which one thread estimates the whole model
  */
-export function createRiskModelJob({
-  documents,
-  artifacts,
-  markets,
-  dataVersions,
-  workers,
+export function createRiskModelJob(
+  context: Context,
   wholeMax = SINGLE_THREAD_SECURITIES_MAX,
-}: RiskModelJobDependencies): JobKind<RiskModelPayload> {
+): JobKind<RiskModelPayload> {
+  const { markets, dataVersions, workers } = context;
+
   async function resolveUniverse({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // the request has either securities or a run
-    return { kind: 'run', columns: getColumns(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
+    return { kind: 'run', columns: getColumns(await requireUndamagedRun(context, run_id)), ...terms };
   }
 
   async function createOrder(payload: RiskModelPayload): Promise<RiskModelOrder> {
@@ -362,13 +335,6 @@ function formatMessage(
     .join(' ');
 }
 
-export interface RiskValidationJobDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'damaged'>;
-  readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'servedAt'>;
-}
-
 /**
  * Creates the kind of job that compares the past forecasts of a risk model with the actual risk. The job stores only
  * its result.
@@ -378,7 +344,7 @@ export function createRiskValidationJob({
   artifacts,
   markets,
   dataVersions,
-}: RiskValidationJobDependencies): JobKind<RiskValidationPayload> {
+}: Context): JobKind<RiskValidationPayload> {
   return createJobKind(
     'validate',
     async ({ model_id: modelId, model, request, terms, index_id, data_version }, attempt) => {

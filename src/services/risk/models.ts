@@ -28,15 +28,15 @@ import {
   type RiskValidationRequest,
   toServedDiagnostics,
 } from '#domain/risk/risk-models.js';
-import type { JobKind, Jobs } from '#jobs/port/job-kind.js';
+import type { JobKind } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { ResponseBytes } from '#jobs/tasks/messages.js';
 import { getLookup } from '#market/serve/served-markets.js';
-import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { DocumentTransaction } from '#store/port.js';
 import { readRecordedClosures } from '../indices/calendars.js';
 import { findIndex } from '../indices/documents.js';
-import type { DataVersions, RunStates, StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { addUnreadable, assertPrecondition, type Precondition } from '../shared/documents.js';
 import {
   assertModelStore,
@@ -98,13 +98,7 @@ function countDays({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskMod
 const getDefaultsText = callOnce(() => toCanonicalJson(RiskModelRequest.parse({})));
 
 /** Requests for risk estimates, and the stored documents that they refer to. */
-function createModelRequests({
-  documents,
-  states,
-}: {
-  readonly documents: DocumentStore;
-  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
-}) {
+function createModelRequests({ documents, states }: Context) {
   async function resolveRequest(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest> {
     if (request.identifiers.length > 0 || request.index_id !== null) return request;
     const isAbsent = toCanonicalJson(request) === getDefaultsText();
@@ -376,7 +370,7 @@ async function* streamPieces(
 }
 
 /** Streams of stored models. Threads generate the parts of a stream while it is read. */
-function createModelStreams({ artifacts, jobs }: { readonly artifacts: ArtifactStore; readonly jobs: Jobs }) {
+function createModelStreams({ artifacts, jobs }: Context) {
   /** Returns the files with a model's covariance. They are an input of tasks. */
   const readMatrix = async ({ covariance }: RiskModelDocument, { assetIds, at }: ServedModel) => ({
     paths: await resolveMatrixPaths(artifacts, covariance),
@@ -433,19 +427,6 @@ function createModelStreams({ artifacts, jobs }: { readonly artifacts: ArtifactS
   };
 }
 
-export interface RiskModelsDependencies {
-  readonly documents: DocumentStore;
-  readonly artifacts: ArtifactStore;
-  readonly jobs: Jobs;
-  readonly kind: JobKind<RiskModelPayload>;
-  readonly validation: JobKind<RiskValidationPayload>;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-  readonly states: Pick<RunStates, 'requireMarket' | 'findStore'>;
-  /** Number of threads of the pool. */
-  readonly workers: number;
-}
-
 /** Stored model as a response. */
 export interface RiskModelReading {
   readonly etag: string;
@@ -489,20 +470,15 @@ export interface RiskModels {
   result(value: unknown): Promise<ReadableStream<Uint8Array>>;
 }
 
-export function createRiskModels({
-  documents,
-  artifacts,
-  jobs,
-  kind,
-  validation,
-  dataVersions,
-  stores,
-  states,
-  workers,
-}: RiskModelsDependencies): RiskModels {
+export function createRiskModels(
+  context: Context,
+  kind: JobKind<RiskModelPayload>,
+  validation: JobKind<RiskValidationPayload>,
+): RiskModels {
+  const { documents, artifacts, jobs, dataVersions, stores, workers } = context;
   const load = (modelId: string) => requireModel(documents, modelId);
-  const { readMatrix, streamModel, streamImport } = createModelStreams({ artifacts, jobs });
-  const { settle, readPayload, readTerms, storeOfRun } = createModelRequests({ documents, states });
+  const { readMatrix, streamModel, streamImport } = createModelStreams(context);
+  const { settle, readPayload, readTerms, storeOfRun } = createModelRequests(context);
 
   return {
     async list({ limit, after }) {
@@ -581,7 +557,7 @@ export function createRiskModels({
       });
     },
     async remove(modelId, ifMatch, authorship) {
-      const isCancelled = await cancelEstimate({ documents, jobs }, modelId, ifMatch);
+      const isCancelled = await cancelEstimate(context, modelId, ifMatch);
       await documents.transaction((tx) => deleteModel(tx, { modelId, isCancelled }, ifMatch), { by: authorship });
     },
     async result(value) {
@@ -637,7 +613,7 @@ async function deleteModel(
  * @returns true if there was an estimate
  */
 async function cancelEstimate(
-  { documents, jobs }: Pick<RiskModelsDependencies, 'documents' | 'jobs'>,
+  { documents, jobs }: Context,
   modelId: string,
   ifMatch: Precondition | undefined,
 ): Promise<boolean> {

@@ -7,6 +7,7 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { createSecretBox } from '#store/secret-box.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 import { openWorlds } from './open-worlds.js';
 
 const { closing, open: openDelivery } = openWorlds();
@@ -35,7 +36,7 @@ async function openClients(buckets: readonly string[] = ['s3://results/acme']) {
         keys: () => ({ kind: 'given', accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: undefined }),
       }),
     });
-    return createClients({ documents, secrets, destinations, jobSecrets: [JOB_SECRET] });
+    return createClients(createTestContext({ documents, secrets }), destinations, [JOB_SECRET]);
   };
   /** Stores a client without a check, as an earlier release or a restored backup may have done. */
   const storeUnchecked = (id: string, targets: readonly object[]) =>

@@ -15,6 +15,7 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import type { FixedKeys } from '#store/port.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 export const CALLBACK_KEY = Buffer.from('a key of at least 24 bytes, for tests');
 export const DATE = '2024-12-31';
@@ -57,7 +58,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
   const secrets = [`whsec_${CALLBACK_KEY.toString('base64')}`];
   const post = createPost({ destinations: callbackPlaces, secrets, now: Date.now, userAgent: 'test' });
   const mailServer = options.smtpUrl === undefined ? undefined : { url: options.smtpUrl, from: 'indices@desk.example' };
-  const realSenders = createSenders({ destinations, post, mailServer });
+  const realSenders = createSenders(destinations, post, mailServer);
   const contents = new Map<string, Buffer>();
   const read: string[] = [];
 
@@ -92,10 +93,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
       files: readonly DayFile[],
       { isRepeat = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
     ): Promise<DeliveryCounts> {
-      const deliver = createDeliverFiles({
-        senders: wrap(realSenders),
-        destinations,
-        pauseMs: 1,
+      const context = createTestContext({
         artifacts: {
           async read({ sha256 }) {
             read.push(sha256);
@@ -103,6 +101,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
           },
         },
       });
+      const deliver = createDeliverFiles(context, wrap(realSenders), destinations, 1);
       const record = await records.keeper({ clientId: 'ACME', scheduleId: 'close', date: DATE }, client.version);
       const target = client.document.targets[0]!;
       const formatTimestamp = () => '2024-12-31T22:00:00.000000+00:00';

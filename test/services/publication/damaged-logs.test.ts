@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry } from '#domain/definition/publication.js';
-import { createPublications, type PublicationsDependencies } from '#services/publication/publications.js';
+import { createPublications } from '#services/publication/publications.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import type { DocumentLookup } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 const createEntry = (seq: number): PublicationEntry => ({
   seq,
@@ -35,7 +36,8 @@ function logWithout(...lost: readonly number[]) {
     const body = bodies.get(`${kind} ${id}`);
     return Promise.resolve(body === undefined ? undefined : { id, body, etag: '', updatedAt: '' });
   };
-  const { entries } = createPublications({ documents: { get } } as unknown as PublicationsDependencies);
+  const unused = {} as never;
+  const { entries } = createPublications(createTestContext({ documents: { get } }), unused, unused);
   return entries('EQ', {});
 }
 

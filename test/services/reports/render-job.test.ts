@@ -10,6 +10,7 @@ import type { RenderOrder } from '#jobs/tasks/catalogue.js';
 import type { RenderPayload } from '#domain/outputs/jobs.js';
 import { createRenderJob } from '#services/reports/reports.js';
 import type { DocumentStore } from '#store/port.js';
+import { createTestContext } from '../context.js';
 
 const template = createBuiltInTemplate('FACTSHEET-A4', 'CORE');
 const payload: RenderPayload = { render_id: 'r', template, index_id: 'CORE' };
@@ -65,7 +66,7 @@ async function render({ runs, hasIndex = true, draws, template: drawnTemplate = 
     },
     outputs: () => ({ pdf: 'pdf' }),
   } as unknown as Attempt;
-  const job = createRenderJob({
+  const context = createTestContext({
     jobs: { find: async () => undefined },
     documents,
     artifacts: { damaged: async () => new Set() },
@@ -77,8 +78,8 @@ async function render({ runs, hasIndex = true, draws, template: drawnTemplate = 
       },
     },
     timestamp: () => '2026-11-20T03:05:40.123456+00:00',
-    creator: 'Divisor 1.2.3+0123456789ab',
   });
+  const job = createRenderJob(context, 'Divisor 1.2.3+0123456789ab');
   return { completion: await job.run({ ...payload, template: drawnTemplate }, attempt), drawn: drawnOrders };
 }
 

@@ -6,6 +6,7 @@ import { RiskModelRequest } from '#domain/risk/risk-models.js';
 import type { Attempt } from '#jobs/port/job-kind.js';
 import type { Parts } from '#jobs/port/parts.js';
 import { createRiskModelJob } from '#services/risk/estimation.js';
+import { createTestContext } from '../context.js';
 
 const WHOLE_MAX = 3;
 const createRefTo = (name: string) => ({ name, bytes: 8, sha256: name });
@@ -27,14 +28,12 @@ async function runJob(
 ) {
   const droppedNames: string[] = [];
   const servedMarket = { market: { identifiers }, identity: { contentHash: 'content' } };
-  const kind = createRiskModelJob({
-    documents: {} as never,
-    artifacts: {} as never,
+  const context = createTestContext({
     markets: { settled: async () => {}, require: () => servedMarket } as never,
     dataVersions: { at: async () => ({ served: servedMarket }) as never },
     workers: 2,
-    wholeMax: WHOLE_MAX,
   });
+  const kind = createRiskModelJob(context, WHOLE_MAX);
   const tasks: { readonly task: string; readonly input: Readonly<Record<string, unknown>> }[] = [];
   const attempt = {
     compute: async (task: string, input: Readonly<Record<string, unknown>>) => {

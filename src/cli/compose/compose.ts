@@ -71,12 +71,11 @@ import {
   createPerformers,
   findAuthorFault,
   isWithoutSession,
-  type PerformerDependencies,
   resumeDays,
   waitsForApproval,
 } from '#services/daily-plans/runner.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
-import { findIndexMarket } from '#services/daily-plans/steps.js';
+import { findIndexMarket, type StepServices } from '#services/daily-plans/steps.js';
 import { createStoredDays, followDayChanges } from '#services/daily-plans/stored-days.js';
 import { type Clients, createClients } from '#services/delivery/clients.js';
 import { createDeliverFiles, createDeliveryRecords } from '#services/delivery/deliveries.js';
@@ -89,16 +88,11 @@ import {
   createAuditPush,
   createAuditSender,
 } from '#services/governance/audit.js';
-import {
-  type ClosureEffectsDependencies,
-  type ClosuresDependencies,
-  createClosureEffects,
-  createClosures,
-} from '#services/governance/closures.js';
+import { createClosureEffects, createClosures } from '#services/governance/closures.js';
 import {
   createProcedures,
   createStatements,
-  type StatementsDependencies,
+  type StatementSources,
   summariseGovernance,
 } from '#services/governance/statements.js';
 import { type CalendarViews, createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
@@ -172,7 +166,6 @@ import { createData } from '#services/stores/data.js';
 import { relocateDatasets } from '#services/stores/files.js';
 import { createPriceOverriding } from '#services/stores/price-overrides.js';
 import type { Activations } from '#services/stores/serving.js';
-import { formatTimestamp } from '#store/document-identity.js';
 import { findVersionByEtag } from '#store/history/history.js';
 import { type Home, openHome } from '#store/home/home.js';
 import { runUnrestricted } from '#store/reach.js';
@@ -349,11 +342,9 @@ function composeDesk(core: JobComponents, views: RunViews) {
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
 async function composeAccountability(core: Core, keys: AccessKeys, resources: Closable[]) {
-  const { documents, settings, log, now } = core;
+  const { documents, settings, log } = core;
   const access = createAccess(documents, settings.tenancy === 'prefix');
-  const auditNotes = createAuditNotes({
-    documents,
-    timestamp: () => formatTimestamp(now()),
+  const auditNotes = createAuditNotes(core, {
     monotonicMs: () => performance.now(),
     loggedReads: new Set(settings.auditReads.flatMap((readGroup) => AUDITED_READS[readGroup])),
     onFailure: (cause) => log.warn({ err: cause }, 'an entry of the audit log could not be written'),
@@ -361,11 +352,7 @@ async function composeAccountability(core: Core, keys: AccessKeys, resources: Cl
   const { auditPush, auditPushToken } = settings;
   if (auditPush !== undefined && !settings.readOnly) {
     const onFailure = (cause: unknown) => log.warn({ err: cause }, 'the receiver of the audit log accepts no entries');
-    const auditForwarder = createAuditPush({
-      documents,
-      send: createAuditSender(auditPush, auditPushToken),
-      onFailure,
-    });
+    const auditForwarder = createAuditPush(core, createAuditSender(auditPush, auditPushToken), onFailure);
     resources.push(auditForwarder);
     auditForwarder.start();
   }
@@ -414,7 +401,7 @@ function composeHistory(core: Core) {
     removals: createRemovals(versions),
     handlers: (services: Omit<VersionedServices, 'versions'>) => ({
       ...createVersionHandlers({ ...services, versions }),
-      ...createAuditHandlers(createAudit({ ...core, signingKeys: createSigningKeys(core) })),
+      ...createAuditHandlers(createAudit(core, createSigningKeys(core))),
     }),
   };
 }
@@ -555,27 +542,19 @@ async function reportDisabledClients({ log }: Core, clients: Pick<Clients, 'list
   }
 }
 
-interface GovernanceInput extends Pick<StatementsDependencies, 'publications' | 'exports' | 'computeSchedule'> {
-  readonly schedulesOn: ClosureEffectsDependencies['schedulesOn'];
+interface GovernanceInput extends Pick<StatementSources, 'publications' | 'exports' | 'computeSchedule'> {
+  readonly schedulesOn: Parameters<typeof createClosureEffects>[1];
   readonly indices: Pick<Indices, 'get'>;
   readonly removals: Removals;
-  readonly endClosedDays: ClosuresDependencies['endClosedDays'];
+  readonly endClosedDays: (code: string) => Promise<void>;
 }
 
 /** Composes the procedures of the administrator, the benchmark statements and the recorded changes of calendars. */
 function composeGovernance(core: Core, { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput) {
   const procedures = createProcedures(core);
   const readOverview = () => summariseGovernance(core);
-  const getTimestamp = () => formatTimestamp(core.now());
-  const statements = createStatements({
-    ...core,
-    ...parts,
-    versions: createVersions(core),
-    procedures,
-    timestamp: getTimestamp,
-  });
-  const compare = createClosureEffects({ ...core, schedulesOn });
-  const closures = createClosures({ ...core, compare, endClosedDays });
+  const statements = createStatements(core, { ...parts, versions: createVersions(core), procedures });
+  const closures = createClosures(core, createClosureEffects(core, schedulesOn), endClosedDays);
   return {
     procedures,
     closures,
@@ -604,8 +583,8 @@ export interface SchedulesInput {
   readonly removals: Removals;
   readonly resources: Closable[];
   readonly keys: Pick<AccessKeys, 'findScopes'>;
-  readonly runs: Pick<PerformerDependencies, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
-  readonly reports: Pick<PerformerDependencies, 'reports'>;
+  readonly runs: Pick<StepServices, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
+  readonly reports: Pick<StepServices, 'reports'>;
   readonly indices: Pick<GovernanceInput, 'indices' | 'computeSchedule' | 'schedulesOn'>;
 }
 
@@ -615,13 +594,8 @@ function composeSchedules(core: Core, { role, removals, resources, keys, ...part
   const publication = composePublication(core, runs);
   const { documents, settings, calendars, now, log } = core;
   const isShared = settings.artifacts !== undefined;
-  const schedules = createSchedules({
-    documents,
-    calendars,
-    now,
-    findMarket: (index) => findIndexMarket(core, index),
-  });
-  const storedDays = createStoredDays({ documents, now, isShared });
+  const schedules = createSchedules(core, (index) => findIndexMarket(core, index));
+  const scheduledDays = { schedules, days: createStoredDays(core, isShared) };
   const delivery = composeDelivery(core);
   const performers = createPerformers({
     ...core,
@@ -631,30 +605,25 @@ function composeSchedules(core: Core, { role, removals, resources, keys, ...part
     publications: publication.publications,
     follow: () => followActive(core, isShared),
   });
-  const runner = createDayRunner({
-    documents,
-    schedules,
-    days: storedDays,
+  const runner = createDayRunner(core, scheduledDays, {
     performers,
     authorFault: (day) => findAuthorFault(keys, day),
-    calendars,
     clock: { ...systemClock, now },
     log,
   });
   const changes = followDayChanges(documents);
-  const days = createDays({ ...core, schedules, days: storedDays, changes, wake: runner.wake });
-  const resumedDays = { documents, schedules, days: storedDays, now };
+  const days = createDays(core, scheduledDays, changes, runner.wake);
   const wakeWhenDue = (isDue: boolean): void => void (isDue && runner.wake());
   const onApproval = documents.subscribe('approval-given', ({ approval_id: id }) => {
     if (role === 'worker') return;
-    resumeDays(resumedDays, waitsForApproval(id))
+    resumeDays(core, scheduledDays, waitsForApproval(id))
       .then(wakeWhenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'a day that waits for approval resumes at its next attempt'));
   });
   /** Makes the open days of a closed exchange due. Each of them then ends with the reason for the closure. */
   const endClosedDays = async (code: string): Promise<void> => {
     if (role === 'worker') return;
-    await resumeDays(resumedDays, isWithoutSession(code, calendars))
+    await resumeDays(core, scheduledDays, isWithoutSession(code, calendars))
       .then(wakeWhenDue)
       .catch((cause: unknown) => log.warn({ err: cause }, 'days of a closed exchange end at their next attempt'));
   };

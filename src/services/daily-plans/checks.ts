@@ -2,7 +2,6 @@ import { callOnce } from '#base/once.js';
 import { findLastAtMost, formatCount } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import type { DeskState } from '#domain/definition/action-desk.js';
 import { findTextInEffect } from '#domain/definition/amendments.js';
 import type { Approval } from '#domain/definition/approvals.js';
@@ -24,14 +23,11 @@ import type { RunDocument } from '#domain/definition/runs.js';
 import { closeOn, type CorporateAction, type MarketData, readReference } from '#domain/market/market-data.js';
 import type { StoredItem, Waiver } from '#domain/outputs/daily-plans.js';
 import { isCashName } from '#domain/outputs/exports.js';
-import { getLookup, type Markets } from '#market/serve/served-markets.js';
+import { getLookup } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
-import type { DocumentReader } from '#store/port.js';
 import { requireIndex } from '../indices/documents.js';
 import type { Publications } from '../publication/publications.js';
 import { type Exports, collectBytes } from '../runs/exports.js';
-import type { Approvals } from '../shared/approvals.js';
-import type { StoreMarkets } from '../shared/context.js';
 import { findRun } from '../shared/run-documents.js';
 import { readDeskState } from '../stores/action-desk.js';
 import {
@@ -42,14 +38,8 @@ import {
   type Performer,
   type StepContext,
   type StepOutcome,
+  type StepServices,
 } from './steps.js';
-
-export interface CheckInputDependencies {
-  readonly exports: Pick<Exports, 'export'>;
-  readonly publications: Pick<Publications, 'entries'>;
-  readonly calendars: Calendars;
-  readonly documents: Pick<DocumentReader, 'get'>;
-}
 
 export interface CheckSubject {
   readonly index: IndexDocument;
@@ -80,7 +70,7 @@ type TableRows = readonly Readonly<Record<string, string | number | null>>[];
  * rows on the date.
  */
 export async function readTable(
-  exports: CheckInputDependencies['exports'],
+  exports: Pick<Exports, 'export'>,
   run: RunDocument,
   terms: { readonly table: 'closing' | 'opening' | 'levels'; readonly start?: string; readonly end: string },
   signal: AbortSignal,
@@ -103,7 +93,7 @@ export async function readTable(
 
 /** Reads the data that the checks of an index evaluate. */
 async function checkInput(
-  { exports, publications, calendars, documents }: CheckInputDependencies,
+  { exports, publications, calendars, documents }: StepServices,
   subject: CheckSubject,
   signal: AbortSignal,
 ): Promise<CheckInput> {
@@ -217,43 +207,36 @@ async function listPublishedLevels(
   return levels;
 }
 
-export interface ChecksDependencies extends CheckInputDependencies {
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly markets: Pick<Markets, 'settled' | 'require'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly approvals: Pick<Approvals, 'list'>;
-}
-
 /** Maximum number of listed findings per check and index. */
 const LISTED_MAX = 50;
 
-export function createChecksPerformer(dependencies: ChecksDependencies): Performer<'checks'> {
+export function createChecksPerformer(services: StepServices): Performer<'checks'> {
   return (context) => {
     const { type } = context.spec;
     const { steps, plan } = context.day();
     const hasPolicy = plan.steps.some((step) => step.type === 'publish' && step.errors !== null);
     const ownPosition = steps.findIndex((step) => step.type === type && step.state === 'running');
     const hasRun = steps.slice(0, ownPosition).some((step) => step.type === 'run');
-    return performChecks(dependencies, context, context.spec.checks ?? listStandardChecks(hasRun, hasPolicy));
+    return performChecks(services, context, context.spec.checks ?? listStandardChecks(hasRun, hasPolicy));
   };
 }
 
 /** Creates the step that compares the data with a second source. */
-export function createComparePerformer(dependencies: ChecksDependencies): Performer<'compare'> {
+export function createComparePerformer(services: StepServices): Performer<'compare'> {
   return (context) => {
     const { second_source: series, tolerance_bps, variant } = context.spec;
-    return performChecks(dependencies, context, [
+    return performChecks(services, context, [
       { check: 'second_source', severity: 'block', series, tolerance_bps, variant },
     ]);
   };
 }
 
 async function performChecks(
-  dependencies: ChecksDependencies,
+  services: StepServices,
   context: StepContext<unknown>,
   checks: readonly PlanCheck[],
 ): Promise<StepOutcome> {
-  const { documents, markets } = dependencies;
+  const { documents, markets } = services;
   const { day, put, clear, getAncestors, signal } = context;
   await markets.settled();
   const reads = new Set(checks.flatMap(({ check }) => findCheckKind(check).reads));
@@ -262,7 +245,7 @@ async function performChecks(
   await performEachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
-    const { market, identity } = await findIndexMarket(dependencies, indexId);
+    const { market, identity } = await findIndexMarket(services, indexId);
     const subject = {
       index,
       run,
@@ -272,9 +255,9 @@ async function performChecks(
       reads,
       restated: listRejected(day()),
     };
-    const input = await checkInput(dependencies, subject, signal);
+    const input = await checkInput(services, subject, signal);
     // The overrides are read only if there are findings; most indices have none.
-    const readOverrides = callOnce(() => createRequestedOverrides(dependencies, identity.datasetId, day().date));
+    const readOverrides = callOnce(() => createRequestedOverrides(services, identity.datasetId, day().date));
     const ancestors = getAncestors(indexId);
     const waivers = day().waivers.filter(({ index_id: id }) => id === null || id === indexId || ancestors.has(id));
     let count = 0;
@@ -331,7 +314,7 @@ const OVERRIDES_READ_MAX = 500;
 
 /** Returns the open requests to override prices of a session of a store, by security. */
 async function createRequestedOverrides(
-  { approvals }: Pick<ChecksDependencies, 'approvals'>,
+  { approvals }: StepServices,
   storeId: string,
   date: string,
 ): Promise<ReadonlyMap<string, Approval>> {

@@ -3,7 +3,7 @@ import { formatCount } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertOrder } from '#domain/base/requested-dates.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
-import { type Calendars, listSessionsBetween } from '#domain/calendars/calendar.js';
+import { listSessionsBetween } from '#domain/calendars/calendar.js';
 import { FACTS_LISTED_MAX } from '#domain/definition/approvals.js';
 import { type AcceptedFinding, Judgement } from '#domain/definition/daily-plan-checks.js';
 import type { Authorship } from '#domain/definition/versions.js';
@@ -18,11 +18,12 @@ import {
   type Waiver,
 } from '#domain/outputs/daily-plans.js';
 import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
-import { type ArtifactStore, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
+import { type DocumentTransaction, parseStored } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
-import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
+import type { ChangeAdmission, ProposedChange } from '../shared/approvals.js';
+import type { Context } from '../shared/context.js';
 import type { FindingDetail } from './checks.js';
-import { requireSchedule, type ScheduleReader } from './schedules.js';
+import { requireSchedule, type ScheduledDays } from './schedules.js';
 import {
   addHoldReason,
   type AuthoredPlan,
@@ -36,7 +37,6 @@ import {
   readState,
   refuseMissingDay,
   renewDay,
-  type StoredDays,
   toDayResponse,
 } from './stored-days.js';
 
@@ -155,19 +155,8 @@ interface DayDecisions {
   backfill(scheduleId: string, range: Backfill, by: Authorship): Promise<{ readonly dates: readonly string[] }>;
 }
 
-interface DayDecisionsDependencies {
-  readonly documents: DocumentStore;
-  readonly schedules: ScheduleReader;
-  readonly days: StoredDays;
-  readonly calendars: Calendars;
-  readonly approvals: ApprovalGate;
-  readonly now: () => number;
-  /** Wakes the runner because a day is due. */
-  readonly wake: () => void;
-}
-
 /** Calendars and the present time. */
-type Clock = Pick<DayDecisionsDependencies, 'calendars' | 'now'>;
+type Clock = Pick<Context, 'calendars' | 'now'>;
 
 /** Decision without the members that have default values. */
 type JudgementDraft = Pick<Judgement, 'action' | 'schedule_id' | 'date' | 'indices' | 'reason'> & Partial<Judgement>;
@@ -186,8 +175,8 @@ const ONE_SESSION = { last_date: null, sessions: 1 };
 /** Maximum number of sessions of one backfill: four years. */
 const BACKFILL_MAX = 1040;
 
-function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecisions {
-  const { documents, schedules, days, calendars, approvals, now, wake } = dependencies;
+function createDayDecisions(context: Context, { schedules, days }: ScheduledDays, wake: () => void): DayDecisions {
+  const { documents, calendars, approvals, now } = context;
 
   async function recordJudgement(tx: DocumentTransaction, draft: JudgementDraft, authorship: Authorship) {
     const seq = (await tx.lastNumber('judgement', draft.schedule_id)) + 1;
@@ -228,7 +217,7 @@ function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecision
   return {
     async run(scheduleId, date, { again, reason }, authorship) {
       const schedule = await requireSchedule(schedules, scheduleId);
-      assertSession(schedule, date, dependencies);
+      assertSession(schedule, date, context);
       const day = await documents.transaction(
         async (tx) => {
           const storedDay = await readPlanDay(tx, scheduleId, date);
@@ -285,7 +274,7 @@ function createDayDecisions(dependencies: DayDecisionsDependencies): DayDecision
       const schedule = await requireSchedule(schedules, scheduleId);
       assertOrder({ start, end });
       const sessions = listBackfillSessions(schedule, { start, end, calendars });
-      assertSession(schedule, sessions.at(-1)!, dependencies);
+      assertSession(schedule, sessions.at(-1)!, context);
       await documents.transaction(
         async (tx) => {
           for (const date of sessions) {
@@ -399,13 +388,15 @@ export interface DayWaitLimit {
   readonly signal: AbortSignal;
 }
 
-export interface DaysDependencies extends DayDecisionsDependencies {
-  readonly changes: Pick<DayChanges, 'watch'>;
-  readonly artifacts: Pick<ArtifactStore, 'stream'>;
-}
-
-export function createDays(dependencies: DaysDependencies): Days {
-  const { documents, schedules, days, changes, artifacts, calendars, now } = dependencies;
+/** @param wake wakes the runner because a day is due */
+export function createDays(
+  context: Context,
+  scheduledDays: ScheduledDays,
+  changes: Pick<DayChanges, 'watch'>,
+  wake: () => void,
+): Days {
+  const { documents, artifacts, calendars, now } = context;
+  const { schedules, days } = scheduledDays;
 
   /** Returns the date of the first open day that stops later days. */
   async function findHoldingDay(scheduleId: string): Promise<string | undefined> {
@@ -418,7 +409,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   }
 
   return {
-    ...createDayDecisions(dependencies),
+    ...createDayDecisions(context, scheduledDays, wake),
     async list(scheduleId, { limit, before }) {
       const schedule = await requireSchedule(schedules, scheduleId);
       const dayLimit = before === undefined ? undefined : parseValidDay(before);

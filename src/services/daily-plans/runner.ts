@@ -24,9 +24,9 @@ import type { DocumentStore } from '#store/port.js';
 import { runUnrestricted } from '#store/reach.js';
 import { findIndex } from '../indices/documents.js';
 import type { AccessKeys } from '../keys/keys.js';
-import type { FollowingCalendars } from '../shared/context.js';
-import { type ChecksDependencies, createChecksPerformer, createComparePerformer, describeReason } from './checks.js';
-import type { ScheduleReader } from './schedules.js';
+import type { Context } from '../shared/context.js';
+import { createChecksPerformer, createComparePerformer, describeReason } from './checks.js';
+import type { ScheduledDays } from './schedules.js';
 import {
   createDeliverPerformer,
   createExportPerformer,
@@ -34,16 +34,11 @@ import {
   createRefreshPerformer,
   createRenderPerformer,
   createRunPerformer,
-  type DeliveryStep,
-  type ExportDependencies,
   type ItemResult,
   type Performer,
-  type PublishDependencies,
-  type RefreshDependencies,
-  type RenderDependencies,
-  type RunDependencies,
   type StepContext,
   type StepOutcome,
+  type StepServices,
 } from './steps.js';
 import {
   createDay,
@@ -87,24 +82,16 @@ export function findAuthorFault(
 
 export type Performers = { readonly [T in StepType]: Performer<T> };
 
-export type PerformerDependencies = RefreshDependencies &
-  RunDependencies &
-  ChecksDependencies &
-  PublishDependencies &
-  ExportDependencies &
-  RenderDependencies &
-  DeliveryStep;
-
 /** Creates the performer of each kind of step. */
-export const createPerformers = (dependencies: PerformerDependencies): Performers => ({
-  refresh: createRefreshPerformer(dependencies),
-  checks: createChecksPerformer(dependencies),
-  run: createRunPerformer(dependencies),
-  compare: createComparePerformer(dependencies),
-  publish: createPublishPerformer(dependencies),
-  export: createExportPerformer(dependencies),
-  render: createRenderPerformer(dependencies),
-  deliver: createDeliverPerformer(dependencies),
+export const createPerformers = (services: StepServices): Performers => ({
+  refresh: createRefreshPerformer(services),
+  checks: createChecksPerformer(services),
+  run: createRunPerformer(services),
+  compare: createComparePerformer(services),
+  publish: createPublishPerformer(services),
+  export: createExportPerformer(services),
+  render: createRenderPerformer(services),
+  deliver: createDeliverPerformer(services),
 });
 
 export interface PerformTerms {
@@ -285,32 +272,24 @@ function createOrigin({ author, key_id: owner, schedule_id: id, date }: DayDocum
   return { owner, author, note: `Schedule ${id}, ${date}`, requestId: '', traceId: null, callback: null };
 }
 
-interface DayRoundsDependencies {
-  readonly documents: DocumentStore;
-  readonly days: StoredDays;
+export interface DayRunnerTerms {
   readonly performers: Performers;
   /** Returns the reason why the key of a day's author may not perform the day; undefined if it may. */
   readonly authorFault: (day: Pick<DayDocument, 'author' | 'key_id' | 'plan'>) => string | undefined;
-  readonly calendars: Pick<FollowingCalendars, 'get' | 'follow'>;
   readonly clock: Clock;
   readonly log: JobLog;
-  /** Identity of this process in the leases of days. */
-  readonly holder: string;
-  /** Aborts when the process stops. */
-  readonly closing: AbortSignal;
 }
 
-function createDayRounds({
-  documents,
-  days,
-  performers,
-  authorFault,
-  calendars,
-  clock,
-  log,
-  holder,
-  closing,
-}: DayRoundsDependencies): (day: DayDocument, carriedIndices: readonly HeldIndex[]) => Promise<void> {
+/**
+ * @param holder identity of this process in the leases of days
+ * @param closing aborts when the process stops
+ */
+function createDayRounds(
+  { documents, calendars }: Context,
+  days: StoredDays,
+  { performers, authorFault, clock, log }: DayRunnerTerms,
+  { holder, closing }: { readonly holder: string; readonly closing: AbortSignal },
+): (day: DayDocument, carriedIndices: readonly HeldIndex[]) => Promise<void> {
   const getTimestamp = (): string => formatTimestamp(clock.now());
 
   /** Returns the recorded closure of the exchange on a day. */
@@ -476,18 +455,12 @@ const removeFiles = (day: DayDocument): DayDocument => ({
   steps: day.steps.map((step) => ({ ...step, items: step.items.map((item) => ({ ...item, artifact: null })) })),
 });
 
-export interface ResumedDaysDependencies {
-  readonly documents: DocumentStore;
-  readonly schedules: Pick<ScheduleReader, 'ids'>;
-  readonly days: Pick<StoredDays, 'state' | 'changeIn'>;
-  readonly now: () => number;
-}
-
 /**
  * Makes open days due immediately. A running day becomes due when its round ends. @returns true if any day became due
  */
 export async function resumeDays(
-  { documents, schedules, days, now }: ResumedDaysDependencies,
+  { documents, now }: Context,
+  { schedules, days }: ScheduledDays,
   isAwaited: (day: DayDocument) => boolean,
 ): Promise<boolean> {
   let isDue = false;
@@ -537,10 +510,6 @@ export interface DayRunner {
   close(): Promise<void>;
 }
 
-export interface DayRunnerDependencies extends Omit<DayRoundsDependencies, 'holder' | 'closing'> {
-  readonly schedules: ScheduleReader;
-}
-
 /** Interval between two checks for due days. */
 const TICK_MS = 5_000;
 /** Interval after a failed check, because the store may be unavailable. */
@@ -548,11 +517,16 @@ const FAILED_TICK_MS = 15_000;
 /** Maximum number of schedules that run days at the same time. Each schedule uses the worker threads of the service. */
 const SCHEDULE_CONCURRENCY = 4;
 
-export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner {
-  const { documents, schedules, days, calendars, clock, log } = dependencies;
+export function createDayRunner(
+  context: Context,
+  { schedules, days }: ScheduledDays,
+  terms: DayRunnerTerms,
+): DayRunner {
+  const { documents, calendars } = context;
+  const { clock, log } = terms;
   const holder = randomUUID();
   const closing = new AbortController();
-  const performDay = createDayRounds({ ...dependencies, holder, closing: closing.signal });
+  const performDay = createDayRounds(context, days, terms, { holder, closing: closing.signal });
   /** Schedules whose days this process performs. */
   const runningSchedules = new Map<string, Promise<void>>();
   let scheduleCheck: Promise<void> | undefined;

@@ -2,7 +2,6 @@ import { suggestName } from '#base/nearest-name.js';
 import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay, isTimeZone, parseValidDay, toLocalDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { findCheckKind } from '#domain/definition/daily-plan-checks.js';
 import { createFileName } from '#domain/definition/target-addresses.js';
 import { isIdWithin } from '#domain/definition/reach.js';
@@ -11,10 +10,11 @@ import { readPattern, type ScheduleBody, ScheduleDocument } from '#domain/output
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import { loadVersion, readLastVersion } from '#store/history/history.js';
-import { type DocumentStore, parseStored } from '#store/port.js';
+import { parseStored } from '#store/port.js';
 import { findCurrentReach } from '#store/reach.js';
 import { findIndex } from '../indices/documents.js';
 import { outside } from '../keys/access.js';
+import type { Context } from '../shared/context.js';
 import {
   openStoredFamily,
   type PageQuery,
@@ -22,7 +22,7 @@ import {
   type StoredEntry,
   type StoredPage,
 } from '../shared/documents.js';
-import type { AuthoredPlan } from './stored-days.js';
+import type { AuthoredPlan, StoredDays } from './stored-days.js';
 
 /** Returns steps and checks that need an earlier step, with their paths. */
 function listMisplacedSteps({ steps }: ScheduleBody): readonly (readonly [string, string])[] {
@@ -171,6 +171,12 @@ export interface ScheduleReader {
   authored(id: string): Promise<AuthoredPlan | undefined>;
 }
 
+/** Schedules, and the days that they have. */
+export interface ScheduledDays {
+  readonly schedules: ScheduleReader;
+  readonly days: StoredDays;
+}
+
 export interface Schedules extends ScheduleReader {
   page(query: PageQuery): Promise<StoredPage<StoredSchedule['schedule']>>;
   /** Returns a schedule. @throws Refusal SCHEDULE_NOT_FOUND, DOCUMENT_UNREADABLE */
@@ -181,15 +187,13 @@ export interface Schedules extends ScheduleReader {
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-export interface SchedulesDependencies {
-  readonly documents: DocumentStore;
-  readonly calendars: Calendars;
-  readonly now: () => number;
-  /** Returns the market of an index. Default: the series of second sources are not compared with the data. */
-  readonly findMarket?: (indexId: string) => Promise<ServedMarket>;
-}
-
-export function createSchedules({ documents, calendars, now, findMarket }: SchedulesDependencies): Schedules {
+/**
+ * @param findMarket returns the market of an index; default: the series of second sources are not compared with the data
+ */
+export function createSchedules(
+  { documents, calendars, now }: Context,
+  findMarket?: (indexId: string) => Promise<ServedMarket>,
+): Schedules {
   const family = openStoredFamily(documents, {
     kind: 'schedule',
     word: 'schedule',

@@ -24,9 +24,9 @@ import type { Jobs } from '#jobs/port/job-kind.js';
 import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { RefreshReport } from '#market/judge/refresh.js';
-import type { Markets, ServedMarket } from '#market/serve/served-markets.js';
+import type { ServedMarket } from '#market/serve/served-markets.js';
 import { computeRunId } from '#store/document-identity.js';
-import { type ArtifactStore, type DocumentReader, parseStored } from '#store/port.js';
+import { parseStored } from '#store/port.js';
 import type { ClientReader, ClientRecord } from '../delivery/clients.js';
 import type { DeliverFiles, DeliveryCounts, DeliveryRecords } from '../delivery/deliveries.js';
 import { findReferencedStore, requireIndex } from '../indices/documents.js';
@@ -34,7 +34,7 @@ import type { Publications } from '../publication/publications.js';
 import type { Reports } from '../reports/reports.js';
 import type { Analytics } from '../runs/backtests.js';
 import { type Exports, collectBytes } from '../runs/exports.js';
-import type { StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { findRun } from '../shared/run-documents.js';
 import type { DatasetSubmissions } from '../stores/jobs.js';
 import { listFiles } from './stored-days.js';
@@ -97,6 +97,20 @@ export interface StepContext<S> {
   readonly origin: JobOrigin;
   /** Aborted when the service stops, or another process takes over the day. */
   readonly signal: AbortSignal;
+}
+
+/** Services that the steps call, with the context of all services. */
+export interface StepServices extends Context {
+  readonly datasets: Pick<DatasetSubmissions, 'sync' | 'refresh'>;
+  readonly analytics: Pick<Analytics, 'onStoredTerms' | 'currentRun' | 'start'>;
+  readonly exports: Pick<Exports, 'export'>;
+  readonly publications: Pick<Publications, 'publish' | 'entries'>;
+  readonly reports: Pick<Reports, 'render'>;
+  readonly clients: ClientReader;
+  readonly records: Pick<DeliveryRecords, 'keeper'>;
+  readonly deliver: DeliverFiles;
+  /** Serves the active market if another process activated it. */
+  readonly follow: () => Promise<unknown>;
 }
 
 /** Result of a step. `waiting` and `failed` end the round: later steps are not performed. */
@@ -170,40 +184,25 @@ async function runConcurrently<T>(
   if (failedWorker !== undefined) throw failedWorker.reason;
 }
 
-export interface PlanMarketSources {
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly markets: Pick<Markets, 'require'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-}
-
 /**
  * Returns the market of an index of a plan. If the index names a store, it is the market of that store; otherwise it is
  * the active market. @throws the same refusals as `StoreMarkets.of`
  */
-export async function findIndexMarket(
-  { documents, markets, stores }: PlanMarketSources,
-  indexId: string,
-): Promise<ServedMarket> {
+export async function findIndexMarket({ documents, markets, stores }: Context, indexId: string): Promise<ServedMarket> {
   const storeId = await findReferencedStore(documents, (await requireIndex(documents, indexId)).document);
   return storeId === null ? markets.require() : stores.of(storeId);
 }
 
 async function listPlanMarkets(
-  sources: PlanMarketSources,
+  context: Context,
   waves: readonly (readonly string[])[],
 ): Promise<readonly ServedMarket[]> {
   const marketsByStore = new Map<string, ServedMarket>();
   for (const indexId of waves.flat()) {
-    const market = await findIndexMarket(sources, indexId);
+    const market = await findIndexMarket(context, indexId);
     marketsByStore.set(market.identity.datasetId, market);
   }
   return [...marketsByStore.values()];
-}
-
-export interface DeliveryStep {
-  readonly clients: ClientReader;
-  readonly records: Pick<DeliveryRecords, 'keeper'>;
-  readonly deliver: DeliverFiles;
 }
 
 /** Maximum number of clients that are served concurrently; each of their targets opens a connection. */
@@ -213,7 +212,7 @@ const CLIENT_CONCURRENCY = 4;
  * Delivers the files of a day to clients. Each item is one target of one client. Because an item has no index, it never
  * blocks an index.
  */
-export function createDeliverPerformer({ clients, records, deliver }: DeliveryStep): Performer<'deliver'> {
+export function createDeliverPerformer({ clients, records, deliver }: StepServices): Performer<'deliver'> {
   return async (context) => {
     const { spec, day, put, drop, item, signal, timestamp } = context;
     const files = listFiles(day());
@@ -294,15 +293,10 @@ function createDeliveryResult({ delivered, waiting, failed, reason }: DeliveryCo
   return { state: 'failed', code, message, detail };
 }
 
-export interface ExportDependencies {
-  readonly exports: Pick<Exports, 'export'>;
-  readonly artifacts: Pick<ArtifactStore, 'write'>;
-}
-
 /** Error codes for a table without rows on a session. */
 const NO_ROWS_CODES: ReadonlySet<string> = new Set(['NO_DATA_AT_DATE', 'NO_DATA_IN_RANGE']);
 
-export function createExportPerformer({ exports, artifacts }: ExportDependencies): Performer<'export'> {
+export function createExportPerformer({ exports, artifacts }: StepServices): Performer<'export'> {
   async function writeFile(indexId: string, file: ExportedFile, context: StepContext<unknown>): Promise<ItemResult> {
     const { signal } = context;
     const { date } = context.day();
@@ -355,15 +349,6 @@ function findPublishedRun(steps: readonly StoredStep[], indexId: string): string
   return typeof id === 'string' ? id : undefined;
 }
 
-export interface RefreshDependencies {
-  readonly datasets: Pick<DatasetSubmissions, 'sync' | 'refresh'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly jobs: Pick<Jobs, 'get'>;
-  readonly markets: Pick<Markets, 'settled' | 'require'>;
-  /** Serves the active market if another process activated it. */
-  readonly follow: () => Promise<unknown>;
-}
-
 /** Key of the item with the report of a refresh. */
 export const REFRESH_ITEM = 'refresh';
 
@@ -390,8 +375,8 @@ interface RefreshTerms {
   readonly fail_on: readonly string[];
 }
 
-export function createRefreshPerformer(dependencies: RefreshDependencies): Performer<'refresh'> {
-  const { datasets, jobs, markets, stores, follow } = dependencies;
+export function createRefreshPerformer(services: StepServices): Performer<'refresh'> {
+  const { datasets, jobs, markets, stores, follow } = services;
 
   async function refreshStore({ spec, day, put, origin, signal }: StepContext<RefreshTerms>) {
     const request = { until: null, full: false, dry_run: false, load: true, fail_on: spec.fail_on as never }; // the schema of the step admits only known codes
@@ -553,17 +538,13 @@ function findDetail(report: RefreshReport | null): Record<string, unknown> | nul
   };
 }
 
-export interface PublishDependencies {
-  readonly publications: Pick<Publications, 'publish' | 'entries'>;
-}
-
 /** Returns the number of the approval request for which a result waits or which was rejected. */
 function findRequestNumber(item: StoredItem | undefined): number | undefined {
   const approvalId = item?.detail?.['approval_id'];
   return typeof approvalId === 'number' ? approvalId : undefined;
 }
 
-export function createPublishPerformer({ publications }: PublishDependencies): Performer<'publish'> {
+export function createPublishPerformer({ publications }: StepServices): Performer<'publish'> {
   /** Returns true if the close of a session was published again after a time. */
   async function isRestated(indexId: string, date: string, after: string): Promise<boolean> {
     for await (const batch of await publications.entries(indexId, { start: date, end: date }))
@@ -607,13 +588,7 @@ export function createPublishPerformer({ publications }: PublishDependencies): P
   };
 }
 
-export interface RenderDependencies {
-  readonly reports: Pick<Reports, 'render'>;
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly jobs: Pick<Jobs, 'get'>;
-}
-
-export function createRenderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
+export function createRenderPerformer({ reports, documents, jobs }: StepServices): Performer<'render'> {
   async function awaitFile(jobId: string, name: string): Promise<ItemResult> {
     const storedDocument = await documents.get('render', jobId.slice('render:'.length));
     const render = parseStored(storedDocument, RenderDocument);
@@ -656,20 +631,11 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
   };
 }
 
-export interface RunDependencies {
-  readonly analytics: Pick<Analytics, 'onStoredTerms' | 'currentRun' | 'start'>;
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly jobs: Pick<Jobs, 'get'>;
-  readonly markets: Pick<Markets, 'settled' | 'require'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly follow: () => Promise<unknown>;
-}
-
 /** Maximum number of attempts to run an index while other jobs run it. After them the index is blocked. */
 const RUN_ATTEMPTS_MAX = 3;
 
-export function createRunPerformer(dependencies: RunDependencies): Performer<'run'> {
-  const { analytics, documents, jobs, markets, follow } = dependencies;
+export function createRunPerformer(services: StepServices): Performer<'run'> {
+  const { analytics, documents, jobs, markets, follow } = services;
 
   async function runIndex(indexId: string, context: StepContext<unknown>): Promise<ItemResult> {
     const { day, origin, signal, put } = context;
@@ -696,7 +662,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
     await markets.settled();
     await follow();
     const { date } = context.day();
-    for (const { market, identity } of await listPlanMarkets(dependencies, context.waves)) {
+    for (const { market, identity } of await listPlanMarkets(services, context.waves)) {
       const last = market.dates.at(-1);
       if (last !== undefined && formatDay(last) >= date) continue;
       const message = `The store ${identity.datasetId} has no prices of ${date} yet; ${formatLast(last)}.`;

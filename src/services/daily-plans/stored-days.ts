@@ -17,6 +17,7 @@ import {
 import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
 import type { DayFile } from '../delivery/deliveries.js';
+import type { Context } from '../shared/context.js';
 
 /** Schedule with its responsible author. */
 export interface AuthoredPlan {
@@ -127,14 +128,6 @@ export interface StoredDays {
   changeIn(tx: DocumentTransaction, day: DayDocument): Promise<void>;
 }
 
-export interface StoredDaysDependencies {
-  readonly documents: DocumentStore;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** True if several processes run days. If false, a lease of another process belongs to a process that has ended. */
-  readonly isShared: boolean;
-}
-
 const NO_STATE: ScheduleState = { through: null, open: [] };
 
 /** Final states. */
@@ -177,7 +170,11 @@ function addDecisions(
   };
 }
 
-export function createStoredDays({ documents, now, isShared }: StoredDaysDependencies): StoredDays {
+/**
+ * @param isShared true if several processes run days; if false, a lease of another process belongs to a process that has
+ * ended
+ */
+export function createStoredDays({ documents, now }: Context, isShared: boolean): StoredDays {
   async function putDay(tx: DocumentTransaction, day: DayDocument): Promise<void> {
     await tx.put('schedule-day', formatDayId(day.schedule_id, day.date), day);
     if (day.state !== 'running') tx.publish({ type: 'day-changed', schedule_id: day.schedule_id, date: day.date });

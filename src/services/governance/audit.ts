@@ -10,9 +10,9 @@ import type { PublicKey } from '#domain/definition/publication.js';
 import { mayRead, type Reach } from '#domain/definition/reach.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
 import { appendAudit, isSealed, readAuditBatches, readAuditHead, signAuditLog } from '#store/history/audit.js';
-import type { DocumentStore } from '#store/port.js';
 import { findCurrentReach } from '#store/reach.js';
 import type { SigningKeys } from '../publication/publications.js';
+import type { Context } from '../shared/context.js';
 import { type Skipped, sumSkipped } from '../shared/documents.js';
 
 /** Log of audited actions that write no document. */
@@ -39,9 +39,7 @@ export interface AuditedRead {
   readonly name: string | null;
 }
 
-export interface AuditNotesDependencies {
-  readonly documents: DocumentStore;
-  readonly timestamp: () => string;
+interface AuditNoteTerms {
   /** Monotonic clock in milliseconds. */
   readonly monotonicMs: () => number;
   /** Operations whose responses are logged. */
@@ -67,8 +65,10 @@ export const AUDITED_READS = {
 /** Operations that are always logged. They disclose the inputs of an index. */
 const ALWAYS_LOGGED: ReadonlySet<string> = new Set(['getPublishedBundle']);
 
-export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNotes {
-  const { documents, timestamp, monotonicMs, loggedReads, onFailure } = dependencies;
+export function createAuditNotes(
+  { documents, timestamp }: Context,
+  { monotonicMs, loggedReads, onFailure }: AuditNoteTerms,
+): AuditNotes {
   const refusals = { since: -Infinity, addresses: new Set<string>() };
 
   async function appendNote(
@@ -118,13 +118,6 @@ const selectKeyId = (keyId: string | null | undefined) => (keyId == null ? {} : 
 /** Function that sends several entries. It rejects if the receiver did not accept them. */
 export type SendAudit = (entries: readonly AuditEntry[], signal: AbortSignal) => Promise<void>;
 
-export interface AuditPushDependencies {
-  readonly documents: DocumentStore;
-  readonly send: SendAudit;
-  readonly onFailure: (cause: unknown) => void;
-  readonly intervalMs?: number;
-}
-
 const INTERVAL_MS = 5_000;
 const SEND_MS = 10_000;
 const SYSLOG_PORT = 601;
@@ -135,8 +128,12 @@ const SYSLOG_PRIORITY = 13 * 8 + 6;
 const CURSOR = 'cursor';
 
 /** Process that sends the entries of the log to a receiver, in order. Each entry is sent at least once. */
-export function createAuditPush(dependencies: AuditPushDependencies) {
-  const { documents, send, onFailure, intervalMs = INTERVAL_MS } = dependencies;
+export function createAuditPush(
+  { documents }: Context,
+  send: SendAudit,
+  onFailure: (cause: unknown) => void,
+  intervalMs = INTERVAL_MS,
+) {
   const closing = new AbortController();
   let transmission: Promise<void> = Promise.resolve();
 
@@ -269,13 +266,10 @@ export interface AuditReading {
 
 export type AuditBatches = AsyncGenerator<readonly AuditEntry[]>;
 
-export interface AuditDependencies {
-  readonly documents: DocumentStore;
-  readonly signingKeys: Pick<SigningKeys, 'current' | 'isCurrent' | 'list'>;
-  readonly timestamp: () => string;
-}
-
-export function createAudit({ documents, signingKeys, timestamp }: AuditDependencies): Audit {
+export function createAudit(
+  { documents, timestamp }: Context,
+  signingKeys: Pick<SigningKeys, 'current' | 'isCurrent' | 'list'>,
+): Audit {
   /** Signs the unsigned entries. Does not change a read-only store. */
   async function sealLog(): Promise<void> {
     if (await isSealed(documents)) return;

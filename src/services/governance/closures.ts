@@ -24,27 +24,12 @@ import type { Authorship } from '#domain/definition/versions.js';
 import { findDueDay, ScheduleDocument } from '#domain/outputs/daily-plans.js';
 import { readLastVersion } from '#store/history/history.js';
 import { readLogBatches, readLogHead } from '#store/history/publication-log.js';
-import {
-  type DocumentReader,
-  type DocumentStore,
-  type DocumentTransaction,
-  parseStored,
-  readStoredBody,
-} from '#store/port.js';
+import { type DocumentReader, type DocumentTransaction, parseStored, readStoredBody } from '#store/port.js';
 import { hasEnded, readPlanDay } from '../daily-plans/stored-days.js';
 import { ALL_CLOSURES, readRecordedClosures } from '../indices/calendars.js';
-import type { FollowingCalendars, RunStates } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { assertPrecondition, type Precondition } from '../shared/documents.js';
 import { readRun } from '../shared/run-documents.js';
-
-export interface ClosureEffectsDependencies {
-  readonly documents: DocumentStore;
-  readonly calendars: Calendars;
-  /** Creates the schedules of indices on calendars. @throws Refusal if an underlying index was deleted */
-  readonly schedulesOn: (calendars: Calendars) => (document: IndexDocument) => Promise<IndexSchedule>;
-  readonly states: Pick<RunStates, 'reasonsWith'>;
-  readonly now: () => number;
-}
 
 /** Number of indices that are compared in one turn of the event loop: about 10 ms. */
 const INDICES_PER_TURN = 32;
@@ -52,8 +37,12 @@ const INDICES_PER_TURN = 32;
 /**
  * Creates a function that compares two states of one calendar. @cost reads every index and the plan of its run, and
  * published logs if past sessions change
+ * @param schedulesOn creates the schedules of indices on calendars. @throws Refusal if an underlying index was deleted
  */
-export function createClosureEffects({ documents, calendars, schedulesOn, states, now }: ClosureEffectsDependencies) {
+export function createClosureEffects(
+  { documents, calendars, states, now }: Context,
+  schedulesOn: (calendars: Calendars) => (document: IndexDocument) => Promise<IndexSchedule>,
+) {
   const addCalendar = (calendar: ExchangeCalendar): Calendars => ({
     list: () => calendars.list(),
     get: (code) => (code === calendar.code ? calendar : calendars.get(code)),
@@ -218,25 +207,18 @@ export interface Closures {
   remove(code: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-export interface ClosuresDependencies {
-  readonly documents: DocumentStore;
-  readonly calendars: FollowingCalendars;
-  /** Lists the differences between two states of one calendar. */
-  readonly compare: (
-    before: ExchangeCalendar,
-    after: ExchangeCalendar,
-    recorded: RecordedClosures,
-  ) => Promise<ClosureEffect>;
-  /**
-   * Makes open days due immediately if their schedule has no session on that day. Clients can then wait for these days
-   * to end.
-   */
-  readonly endClosedDays: (code: string) => Promise<void>;
-}
-
 const KIND = 'closures';
 
-export function createClosures({ documents, calendars, compare, endClosedDays }: ClosuresDependencies): Closures {
+/**
+ * @param compare lists the differences between two states of one calendar
+ * @param endClosedDays makes open days due immediately if their schedule has no session on that day; clients can then
+ * wait for these days to end
+ */
+export function createClosures(
+  { documents, calendars }: Context,
+  compare: (before: ExchangeCalendar, after: ExchangeCalendar, recorded: RecordedClosures) => Promise<ClosureEffect>,
+  endClosedDays: (code: string) => Promise<void>,
+): Closures {
   /** Returns a calendar. @throws Refusal CALENDAR_NOT_FOUND */
   function requireCalendar(code: string): ExchangeCalendar {
     const option = calendars

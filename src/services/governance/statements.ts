@@ -3,7 +3,6 @@ import type { Finding } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay, parseDay, parseValidDay } from '#domain/base/time.js';
-import type { Calendars } from '#domain/calendars/calendar.js';
 import { Judgement } from '#domain/definition/daily-plan-checks.js';
 import { DatasetDocument, type PriceOverride } from '#domain/definition/datasets.js';
 import {
@@ -20,18 +19,18 @@ import { listReferences } from '#domain/definition/references.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship, Subject } from '#domain/definition/versions.js';
 import { ScheduleDocument } from '#domain/outputs/daily-plans.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { formatNumberedId, getOwner } from '#store/document-identity.js';
 import { readAuditHead } from '#store/history/audit.js';
 import { readLastVersion } from '#store/history/history.js';
 import { findLastClose, readLogHead } from '#store/history/publication-log.js';
 import { type DocumentStore, parseStored } from '#store/port.js';
 import { findCurrentReach } from '#store/reach.js';
-import { type CheckInputDependencies, readTable } from '../daily-plans/checks.js';
+import { readTable } from '../daily-plans/checks.js';
 import { findIndex, findReferencedStore, requireIndex } from '../indices/documents.js';
 import { listRegisteredErrors } from '../publication/errors.js';
 import type { Publications } from '../publication/publications.js';
-import type { ApprovalGate } from '../shared/approvals.js';
+import type { Exports } from '../runs/exports.js';
+import type { Context } from '../shared/context.js';
 import {
   openStoredFamily,
   type PageQuery,
@@ -43,16 +42,10 @@ import { findRun } from '../shared/run-documents.js';
 import { readAdjustment, readDataset } from '../shared/store-documents.js';
 import type { Versions } from '../shared/versions.js';
 
-interface ActiveOverridesDependencies {
-  readonly documents: DocumentStore;
-  readonly exports: CheckInputDependencies['exports'];
-  readonly markets: Pick<Markets, 'served'>;
-  readonly calendars: Calendars;
-}
-
 /** Returns the overridden prices of the securities that an index holds at a close or buys at that close. */
 async function listActiveOverrides(
-  { documents, exports, markets, calendars }: ActiveOverridesDependencies,
+  { documents, markets, calendars }: Context,
+  exports: Pick<Exports, 'export'>,
   document: IndexDocument,
   { limit, signal }: { readonly limit: number; readonly signal: AbortSignal },
 ): Promise<PriceOverride[]> {
@@ -77,7 +70,7 @@ async function listActiveOverrides(
 
 /** Returns the securities that a run holds at a close, and the securities that it buys at that close. */
 async function readActiveOverrides(
-  exports: CheckInputDependencies['exports'],
+  exports: Pick<Exports, 'export'>,
   run: RunDocument,
   { date, sessions, signal }: { readonly date: string; readonly sessions: Int32Array; readonly signal: AbortSignal },
 ): Promise<ReadonlySet<string>> {
@@ -160,19 +153,15 @@ const SEARCHED_DECISIONS = 20;
 /** Number of publication logs that are read at the same time. */
 const READ_CONCURRENCY = 16;
 
-export interface OverviewDependencies {
-  readonly documents: Documents;
-  readonly calendars: Calendars;
-}
-
 /**
  * Counts the entries of all registers and reads the newest entries.
  * @cost one read per index, two more if it is published, up to 20 per schedule, and a list of the indices, procedures
  * and stores
  * @throws Refusal DOCUMENT_UNREADABLE for the audit log
  */
-export async function summariseGovernance({ documents, calendars }: OverviewDependencies): Promise<GovernanceOverview> {
-  const statements = await listStatements({ documents, calendars });
+export async function summariseGovernance(context: Context): Promise<GovernanceOverview> {
+  const { documents } = context;
+  const statements = await listStatements(context);
   const errors: GovernanceOverview['latest_errors'] = [];
   for (const { index_id: id, errors: indexErrors } of statements)
     if (indexErrors > 0) errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
@@ -199,10 +188,11 @@ export async function summariseGovernance({ documents, calendars }: OverviewDepe
 /**
  * Lists all indices with the states of their statements. Reads a log only if the index has published closes.
  */
-async function listStatements({ documents, calendars }: OverviewDependencies): Promise<Statement[]> {
+async function listStatements(context: Context): Promise<Statement[]> {
+  const { documents } = context;
   const { documents: indices } = await documents.list('index', readIndex);
   const byId = new Map(indices.map((document) => [document.id, document]));
-  const computeLag = await createLagCounter({ documents, calendars });
+  const computeLag = await createLagCounter(context);
   const { documents: procedures } = await documents.list('procedure', (body) => ProcedureDocument.safeParse(body).data);
   const errors = countByOwner(await documents.ids('publication-error'));
   const ids = await documents.ids('index');
@@ -243,7 +233,7 @@ type LagCounter = (
 ) => Pick<Statement, 'data_through' | 'sessions_behind'>;
 
 /** Returns a function that counts the sessions in the data of an index after its last published date. */
-async function createLagCounter({ documents, calendars }: OverviewDependencies): Promise<LagCounter> {
+async function createLagCounter({ documents, calendars }: Context): Promise<LagCounter> {
   const { documents: stores } = await documents.list('store', readDataset);
   return (document, published) => {
     const storeId = document?.store_id ?? null;
@@ -383,26 +373,22 @@ export interface Statements {
   changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]>;
 }
 
-export interface StatementsDependencies {
-  readonly documents: DocumentStore;
+/** Services whose registers a statement contains. */
+export interface StatementSources {
   readonly versions: Pick<Versions, 'list' | 'read' | 'difference'>;
   readonly publications: Pick<Publications, 'entries' | 'errors'>;
-  readonly exports: CheckInputDependencies['exports'];
+  readonly exports: Pick<Exports, 'export'>;
   readonly procedures: Pick<Procedures, 'of'>;
-  readonly markets: Pick<Markets, 'served'>;
-  readonly calendars: Calendars;
-  readonly approvals: Pick<ApprovalGate, 'getRule'>;
   readonly computeSchedule: (document: IndexDocument) => Promise<IndexSchedule & { readonly frequency: string }>;
-  readonly timestamp: () => string;
 }
 
 /** Maximum number of register entries in a statement. Other routes return the complete registers. */
 const LISTED_MAX = 50;
 const REVIEWS_LISTED = 4;
 
-export function createStatements(dependencies: StatementsDependencies): Statements {
-  const { documents, versions, publications, procedures, markets, calendars, approvals, computeSchedule, timestamp } =
-    dependencies;
+export function createStatements(context: Context, sources: StatementSources): Statements {
+  const { documents, markets, calendars, approvals, timestamp } = context;
+  const { versions, publications, exports, procedures, computeSchedule } = sources;
 
   /** @param before number after the last listed version; undefined for all versions */
   async function listChanges(indexId: string, limit: number, before?: number): Promise<readonly MethodologyChange[]> {
@@ -498,7 +484,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
             return rule === undefined ? [] : [{ action, persons: rule.persons }];
           }),
           judgements: [...(await listDecisions(documents, document, LISTED_MAX))],
-          overrides: await listActiveOverrides(dependencies, document, { limit: LISTED_MAX, signal }),
+          overrides: await listActiveOverrides(context, exports, document, { limit: LISTED_MAX, signal }),
         },
         limitations: listLimitations(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
         changes: [...(await listChanges(indexId, LISTED_MAX, version === null ? undefined : version + 1))],

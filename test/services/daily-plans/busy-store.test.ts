@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type ErrorCode, Refusal } from '#domain/base/refusals.js';
-import { createRefreshPerformer, type RefreshDependencies, type StepContext } from '#services/daily-plans/steps.js';
+import { createRefreshPerformer, type StepContext, type StepServices } from '#services/daily-plans/steps.js';
 import type { StepOf } from '#domain/outputs/daily-plans.js';
 
 const DATE = '2024-01-02';
@@ -17,7 +17,7 @@ async function performOnBusyStore(code: ErrorCode, detail: Record<string, unknow
     return { job_id: 'sync:desk' };
   };
   const served = { market: { dates: Int32Array.of(DAY) } };
-  const dependencies = {
+  const services = {
     datasets: { sync },
     stores: {},
     jobs: {
@@ -30,7 +30,7 @@ async function performOnBusyStore(code: ErrorCode, detail: Record<string, unknow
     },
     markets: { settled: async () => {}, require: () => served },
     follow: async () => {},
-  } as unknown as RefreshDependencies;
+  } as unknown as StepServices;
   const context = {
     spec: { type: 'refresh', fail_on: [] },
     day: () => ({ date: DATE, steps: [] }),
@@ -38,7 +38,7 @@ async function performOnBusyStore(code: ErrorCode, detail: Record<string, unknow
     origin: null,
     signal: new AbortController().signal,
   } as unknown as StepContext<StepOf<'refresh'>>;
-  return createRefreshPerformer(dependencies)(context);
+  return createRefreshPerformer(services)(context);
 }
 
 test.for([

@@ -3,6 +3,7 @@ import { createCalendarFileName } from '#domain/calendars/exchange-calendars.js'
 import { resumeDays, waitsForApproval } from '#services/daily-plans/runner.js';
 import { readPlanDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/document-identity.js';
+import { createTestContext } from '../context.js';
 import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 
 /** Processes that run a day while people and other processes record decisions. */
@@ -58,11 +59,12 @@ test('a day whose request is approved during the round that created it is due at
   await world.put();
   computeMinutes(1);
   const { documents, days } = world;
-  const resumedWorld = { documents, days, schedules: { ids: async () => ['close'] }, now: () => world.now };
+  const context = createTestContext({ documents, now: () => world.now });
+  const scheduledDays = { days, schedules: { ids: async () => ['close'], authored: async () => undefined } };
   let rounds = 0;
   const runner = world.runner(async (step, id) => {
     if (step !== 'publish' || id !== 'CORE' || ++rounds > 1) return;
-    expect(await resumeDays(resumedWorld, waitsForApproval(7))).toBe(true);
+    expect(await resumeDays(context, scheduledDays, waitsForApproval(7))).toBe(true);
     throw new BlockedError('Publish the close of CORE. This needs approval 7.', 'APPROVAL_REQUIRED');
   });
   await runner.tick();

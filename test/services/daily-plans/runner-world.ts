@@ -5,13 +5,15 @@ import { createLiveCalendars } from '#domain/calendars/exchange-calendars.js';
 import { followClosures } from '#services/indices/calendars.js';
 import type { Performer, StepContext } from '#services/daily-plans/steps.js';
 import { createDayRunner, type DayRunner, type Performers } from '#services/daily-plans/runner.js';
-import { createDays, type Days, type DaysDependencies } from '#services/daily-plans/days.js';
+import { createDays, type Days } from '#services/daily-plans/days.js';
 import { createSchedules } from '#services/daily-plans/schedules.js';
 import { createStoredDays, type StoredDays } from '#services/daily-plans/stored-days.js';
+import type { Context } from '#services/shared/context.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 /** Completed work of steps, in order, such as `run CORE 2026-11-23`. */
 export type CompletedSteps = string[];
@@ -41,15 +43,13 @@ export interface RunnerWorld {
 const rejectUnused = () => Promise.reject(new Error('not part of this test'));
 /** Settings without second persons, waiting clients or files. */
 const NO_PARTICIPANTS = {
-  changes: { watch: () => ({ next: rejectUnused }) },
   artifacts: { stream: rejectUnused },
   approvals: {
     getRule: () => undefined,
     guarded: (_by, work) =>
       work({ admit: async () => ({ approval_id: null, approved_by: [] }), foresee: rejectUnused }),
   },
-  wake: () => {},
-} satisfies Pick<DaysDependencies, 'changes' | 'artifacts' | 'approvals' | 'wake'>;
+} satisfies { artifacts: Partial<Context['artifacts']>; approvals: Partial<Context['approvals']> };
 const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
 export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
@@ -65,9 +65,10 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
     authorFault: (): string | undefined => undefined,
   };
   const readTime = (): number => world.now;
-  const schedules = createSchedules({ documents, calendars, now: readTime });
-  const days = createStoredDays({ documents, now: readTime, isShared: true });
-  const people = createDays({ documents, schedules, days, calendars, now: readTime, ...NO_PARTICIPANTS });
+  const context = createTestContext({ documents, calendars, now: readTime, ...NO_PARTICIPANTS });
+  const days = createStoredDays(context, true);
+  const scheduledDays = { schedules: createSchedules(context), days };
+  const people = createDays(context, scheduledDays, { watch: () => ({ next: rejectUnused }) }, () => {});
   const rebalance = { frequency: 'monthly' };
   const createRule = (id: string) => ({
     id,
@@ -157,13 +158,9 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
       types.map((type) => [type, createPerformer(type, fault)]),
     ) as unknown as Performers;
     const clock = { now: readTime, monotonicMs: readTime, after: () => () => {} };
-    return createDayRunner({
-      documents,
-      schedules,
-      days,
+    return createDayRunner(context, scheduledDays, {
       performers,
       authorFault: () => world.authorFault(),
-      calendars,
       clock,
       log: { info() {}, warn() {}, error() {} },
     });

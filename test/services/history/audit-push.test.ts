@@ -6,6 +6,7 @@ import { createAuditPush, createAuditSender } from '#services/governance/audit.j
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
+import { createTestContext } from '../context.js';
 
 async function openLog() {
   const engine = await openDocumentStore({ folder: await createTemporaryFolder() });
@@ -43,12 +44,12 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   onTestFinished(() => new Promise((resolve) => (server.closeAllConnections(), server.close(() => resolve()))));
   const failures: unknown[] = [];
   const open = () =>
-    createAuditPush({
-      documents,
-      send: createAuditSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}/log`, 'secret'),
-      onFailure: (failure) => failures.push(failure),
-      intervalMs: 5,
-    });
+    createAuditPush(
+      createTestContext({ documents }),
+      createAuditSender(`http://127.0.0.1:${(server.address() as AddressInfo).port}/log`, 'secret'),
+      (failure) => failures.push(failure),
+      5,
+    );
   let push = open();
   push.start();
   await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);
@@ -78,7 +79,7 @@ test('syslog receives one framed message per entry', async () => {
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
   const send = createAuditSender(`syslog://127.0.0.1:${port}`, undefined);
-  const push = createAuditPush({ documents, send, onFailure: () => {}, intervalMs: 5 });
+  const push = createAuditPush(createTestContext({ documents }), send, () => {}, 5);
   push.start();
   await expect.poll(async () => (await documents.ids('audit-push')).length).toBe(1);
   await write('é');

@@ -1,6 +1,6 @@
 import type { Context } from '#services/shared/context.js';
 
-/** Members of a context that a test gives. Of an object, only what the service under test calls is needed. */
+/** Members of a context that a test gives. An object needs only the members that the service under test calls. */
 type GivenContext<C> = {
   readonly [K in keyof C]?: C[K] extends ((...args: never[]) => unknown) | string | number ? C[K] : Partial<C[K]>;
 };

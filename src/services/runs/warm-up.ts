@@ -274,7 +274,7 @@ function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUp
   };
 }
 
-/** What the warm-up reads. It is not limited to the documents of a client. */
+/** Members of the context that the warm-up reads. They are not limited to the documents of a client. */
 type WarmUpContext = Pick<Context, 'documents' | 'artifacts' | 'markets' | 'workers'>;
 
 /** Datapoints that are each prepared with one request: size and yield, which clients read for every index. */

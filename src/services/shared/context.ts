@@ -14,7 +14,7 @@ import type { SecretBox } from '#store/secret-box.js';
 import type { Approvals } from './approvals.js';
 
 /**
- * What the services of a process share. A service gets the context first, then what it alone needs, such as its kind of
+ * Shared parts of the services of a process. A service gets the context first, then its own parts, such as its kind of
  * job or another service. Jobs have a context whose documents wait while the database is unavailable.
  */
 export interface Context {

@@ -23,7 +23,6 @@ const EMBEDDED = {
   'kernels/engines/team.js': 'team',
   'kernels/engines/kernel-module.js': 'kernel-module',
   'kernels/memory/paged-memory.js': 'memory',
-  'kernels/memory/system-calls.js': 'system-calls',
   'src/base/sandbox/quickjs-files.js': 'quickjs-files',
   'src/engine/version.js': 'version',
   'src/market/serve/calendar-files.js': 'calendar-files',

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { loadSystemCalls } from '#kernels/memory/system-calls.js';
+import { loadSystemCalls } from '#kernels/memory/paged-memory.js';
 import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 
 const BYTES = Uint8Array.from({ length: 100_003 }, (_, i) => (i * 31 + (i >> 8)) & 255);

@@ -1,15 +1,6 @@
-import type {
-  JobStatus,
-  SweepOverfitting,
-  SweepView,
-  Finding,
-  IndexDocument,
-  RuleTypes,
-  StoredRun,
-  SweepRequest,
-} from '#clients/typescript/divisor.js';
+import type { JobStatus, SweepOverfitting, SweepView, Finding, IndexDocument, RuleTypes, StoredRun, SweepRequest } from '#clients/typescript/divisor.js';
 import { LinkButton, Button, Icon } from '../../components/controls/button.js';
-import { Badge, Answered, EmptyState, Problem } from '../../components/feedback.js';
+import { Badge, Answered, EmptyState, Problem, Banner } from '../../components/feedback.js';
 import { isOver, isQuiet, JobAct } from '../../components/jobs.js';
 import { keepWordsWhole, Facts } from '../../components/layout/facts.js';
 import { createRegisterPage } from '../../components/register.js';
@@ -18,30 +9,10 @@ import { getJob } from '../../state/live.js';
 import { mapResource, may, type Resource, service, useResource, type Trouble, useList } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
-import { formatDecimal, formatPercent, MISSING_TEXT, countValues } from '../../words/numbers.js';
+import { formatDecimal, formatPercent, MISSING_TEXT, countValues, formatCount } from '../../words/numbers.js';
 import { computeMedian } from '../../words/statistics.js';
 import { useParameterLabels, listVariedParameters } from './parameters.js';
-import {
-  countVariants,
-  findBest,
-  findDates,
-  formatCosts,
-  getCosts,
-  listSettings,
-  canTestChoice,
-  formatBacktests,
-  formatMetric,
-  formatRunTime,
-  formatWithUnit,
-  listVariantFindings,
-  listValueErrors,
-  measureRunTime,
-  parseValues,
-  type BacktestDates,
-  type RunTime,
-  type VariedParameter,
-} from './variants.js';
-import { formatChance, RATINGS } from './verdict.js';
+import { countVariants, findBest, findDates, formatCosts, getCosts, listSettings, canTestChoice, formatBacktests, formatMetric, formatRunTime, formatWithUnit, listVariantFindings, listValueErrors, measureRunTime, parseValues, type BacktestDates, type RunTime, type VariedParameter } from './variants.js';
 import './sweeps.css';
 import { useMemo, useState } from 'preact/hooks';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -828,5 +799,39 @@ function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
   const termNames = new Set(listFieldSpecs(schemas, TERMS_SCHEMA).map(({ name }) => name));
   return Object.fromEntries(
     Object.entries(run === null ? {} : getRunTerms(run)).filter(([name]) => termNames.has(name)),
+  );
+}
+
+type Rating = NonNullable<SweepOverfitting['rating']>;
+
+interface RatingLabel {
+  /** Short form for a table. */
+  readonly badge: string;
+  readonly title: string;
+  readonly kind: 'good' | 'warning' | 'bad';
+}
+
+const RATINGS: Readonly<Record<Rating, RatingLabel>> = {
+  better_than_chance: { badge: 'better than chance', title: 'The ranking is better than chance', kind: 'good' },
+  near_chance: { badge: 'near chance', title: 'The ranking is hardly better than chance', kind: 'warning' },
+  overfit: { badge: 'overfit', title: 'Do not choose by this ranking', kind: 'bad' },
+};
+
+/** Formats the chance level next to the probability of overfitting. Sweeps of earlier versions have none. */
+export const formatChance = ({ chance_level: level }: SweepOverfitting): string =>
+  level === undefined ? '' : `chance ${formatPercent(level, 1)}`;
+
+/** Renders the conclusion of a sweep: a comparison of its ranking with a random choice. */
+export function SweepVerdict({ view: { overfitting } }: { readonly view: SweepView }) {
+  if (overfitting?.rating === undefined) return null;
+  const { kind, title } = RATINGS[overfitting.rating];
+  return (
+    <Banner kind={kind === 'bad' ? 'warning' : kind} title={title}>
+      <p>
+        In {formatPercent(overfitting.probability, 1)} of {formatCount(overfitting.combinations)} splits of the history,
+        the best variant of one half ranked no better than the median in the other. A random choice would do so in{' '}
+        {formatPercent(overfitting.chance_level, 1)} of them.
+      </p>
+    </Banner>
   );
 }

@@ -1,16 +1,20 @@
 import { maskUrlPasswords, removeUrlPassword } from '#base/addresses.js';
 import { suggestName } from '#base/nearest-name.js';
-import { ACCOUNT_COMMANDS } from './commands/accounts.js';
+import { ACCOUNT_COMMANDS, RUN_COMMANDS, OPTIMISATION_COMMANDS } from './commands/runs.js';
 import { REPORT_COMMANDS, VIEW_COMMANDS, ANALYSIS_COMMANDS } from './commands/analytics.js';
-import { STORE_COMMANDS, WATCHLIST_COMMANDS } from './commands/data.js';
+import {
+  STORE_COMMANDS,
+  WATCHLIST_COMMANDS,
+  DATA_COMMANDS,
+  ACTION_COMMANDS,
+  OVERRIDE_COMMANDS,
+} from './commands/data.js';
 import { DOCUMENT_COMMANDS } from './commands/documents.js';
 import { APPROVAL_COMMANDS, PROCEDURE_COMMANDS } from './commands/governance.js';
 import { IMPORT_COMMANDS } from './commands/import.js';
 import { INDEX_COMMANDS, PLUGIN_COMMANDS, STRATEGY_COMMANDS } from './commands/indices.js';
-import { DATA_COMMANDS, ACTION_COMMANDS, OVERRIDE_COMMANDS } from './commands/market.js';
 import { SCHEDULE_COMMANDS, PUBLISH_COMMANDS, PUBLICATION_COMMANDS } from './commands/publication.js';
 import { RISK_COMMANDS } from './commands/risk-models.js';
-import { RUN_COMMANDS, OPTIMISATION_COMMANDS } from './commands/runs.js';
 import type { WordCompletion, Completions } from './commands/completion.js';
 import { formatJobCommandHelp, type JobCommand, runJobCommand } from './commands/job-command.js';
 

@@ -1,11 +1,30 @@
-import { type DataStore, type DivisorClient, DivisorError, type ImportResult, type JobKindState, type RefreshResult, type ChangedOverrides, type DataDifference, type DataVersions, type DeskAction, type DeskDecisionRequest } from '#clients/typescript/divisor.js';
+import {
+  type DataStore,
+  type DivisorClient,
+  DivisorError,
+  type ImportResult,
+  type JobKindState,
+  type RefreshResult,
+  type ChangedOverrides,
+  type DataDifference,
+  type DataVersions,
+  type DeskAction,
+  type DeskDecisionRequest,
+} from '#clients/typescript/divisor.js';
 import type { FindingCode } from '#domain/base/findings.js';
 import type { JobKindName } from '#domain/outputs/jobs.js';
 import { UsageError } from '../usage.js';
 import { readStandardInput } from './command-line.js';
 import { NOTE, ALL_VERSIONS } from './documents.js';
 import { formatFindings, shortenStore } from './import.js';
-import { computeFindingsStatus, createOperationView, createViewCommand, formatMembers, type JobCommand, parseFailingCodes } from './job-command.js';
+import {
+  computeFindingsStatus,
+  createOperationView,
+  createViewCommand,
+  formatMembers,
+  type JobCommand,
+  parseFailingCodes,
+} from './job-command.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { DESK_STATES } from '#domain/definition/action-desk.js';
 
@@ -588,9 +607,9 @@ const fields = createOperationView({
   records: (answer) => answer.fields,
 });
 
-const STORE = { name: 'STORE', help: 'Id of the data store.' };
+const OVERRIDE_STORE = { name: 'STORE', help: 'Id of the data store.' };
 const PRICE_ARGUMENTS = [
-  STORE,
+  OVERRIDE_STORE,
   { name: 'SECURITY', help: 'Security.', member: 'identifier' },
   { name: 'DATE', help: 'Session of the price.', member: 'date' },
 ];
@@ -602,7 +621,7 @@ const REASON = {
 const overrides = createOperationView({
   operation: 'listPriceOverrides',
   summary: 'List the prices of a data store that people have overridden.',
-  words: [STORE],
+  words: [OVERRIDE_STORE],
   examples: ['divisor override list us'],
   records: ({ overrides: priceOverrides }) => priceOverrides,
   columns: OVERRIDES_COLUMNS,
@@ -638,12 +657,10 @@ const withdrawOverride = createOperationView({
   notices: listNotices,
 });
 
-const DATA_STORE = { name: 'STORE', help: 'Id of a data store.' };
-
 const dataVersions = createOperationView({
   operation: 'listDataVersions',
   summary: 'List the versions of a data store: time, author and changed rows.',
-  words: [DATA_STORE],
+  words: [STORE],
   fixed: ALL_VERSIONS,
   examples: ['divisor data versions desk'],
   records: (result) => result.versions,
@@ -670,7 +687,7 @@ const dataDifference = createOperationView({
   operation: 'diffDataVersions',
   summary: 'List the values that differ between two versions of the data.',
   words: [
-    DATA_STORE,
+    STORE,
     { name: 'FROM', help: 'Number of a version.', member: 'from' },
     { name: 'TO', help: 'Number of another version.', member: 'to' },
   ],

@@ -1,11 +1,41 @@
-import { type BacktestRequest, type BacktestRunResult, type ConstraintSetBody, type DivisorClient, DivisorError, type IndexDocumentBody, type OptimisationRunRequest, type OptimisationRunResult, type RerunRow, type StudyRow, type SweepRequest, type SweepRow, type SweepView, type BatchAccount, type BatchRequest, type BatchView } from '#clients/typescript/divisor.js';
+import {
+  type BacktestRequest,
+  type BacktestRunResult,
+  type ConstraintSetBody,
+  type DivisorClient,
+  DivisorError,
+  type IndexDocumentBody,
+  type OptimisationRunRequest,
+  type OptimisationRunResult,
+  type RerunRow,
+  type StudyRow,
+  type SweepRequest,
+  type SweepRow,
+  type SweepView,
+  type BatchAccount,
+  type BatchRequest,
+  type BatchView,
+} from '#clients/typescript/divisor.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { alignRight, formatPercentCell, formatTable, formatWhole, type TerminalCell } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { type FlagValues, readJsonFile } from './command-line.js';
 import { EXIT, listStartFindings } from './connection.js';
 import { formatFindings } from './import.js';
-import { AS_KNOWN_FLAGS, BENCHMARK_FLAG, computeFindingsStatus, createOperationCommand, FAIL_ON_FLAGS, formatMetricCell, formatMembers, JOB_FLAGS, type JobCommand, parseFailingCodes, readAsKnownOn, readJobQuery } from './job-command.js';
+import {
+  AS_KNOWN_FLAGS,
+  BENCHMARK_FLAG,
+  computeFindingsStatus,
+  createOperationCommand,
+  FAIL_ON_FLAGS,
+  formatMetricCell,
+  formatMembers,
+  JOB_FLAGS,
+  type JobCommand,
+  parseFailingCodes,
+  readAsKnownOn,
+  readJobQuery,
+} from './job-command.js';
 import { openAsBlob } from 'node:fs';
 import { extname, resolve } from 'node:path';
 
@@ -505,7 +535,7 @@ export const OPTIMISATION_COMMANDS = {
   study,
 };
 
-const HEADER = ['date', 'value', 'cash', 'accrued_tax'] as const;
+const ACCOUNT_HEADER = ['date', 'value', 'cash', 'accrued_tax'] as const;
 
 const account = createOperationCommand({
   operation: 'backtestAccount',
@@ -534,8 +564,8 @@ const account = createOperationCommand({
       ['largest gap', alignRight(view.largest_gap === null ? '-' : view.largest_gap.toExponential(1))],
     ]),
   csv: ({ sessions }) => ({
-    header: HEADER,
-    rows: sessions.map((session) => HEADER.map((name) => session[name])),
+    header: ACCOUNT_HEADER,
+    rows: sessions.map((session) => ACCOUNT_HEADER.map((name) => session[name])),
   }),
 });
 
@@ -583,11 +613,7 @@ terms sets the fields that an account omits.`,
 };
 
 /** Reads the account results of one block. */
-async function fetchBlock(
-  client: DivisorClient,
-  batch_id: string,
-  block: number,
-): Promise<readonly BatchAccount[]> {
+async function fetchBlock(client: DivisorClient, batch_id: string, block: number): Promise<readonly BatchAccount[]> {
   const { accounts } = await client.call('getBatchAccounts', { params: { batch_id }, query: { block } });
   return accounts;
 }

@@ -1,11 +1,33 @@
 import { randomUUID, createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DatabaseIdentity, type StoreMark, type StoreOwner, MARKER, createFolderCalls, formatMarker, parseMark } from '../artifacts/folder-calls.js';
-import type { ArtifactHealth, ArtifactStore, DocumentEngine, DocumentReader, DocumentStore, DocumentTransaction } from '../port.js';
+import {
+  type DatabaseIdentity,
+  type StoreMark,
+  type StoreOwner,
+  MARKER,
+  createFolderCalls,
+  formatMarker,
+  parseMark,
+} from '../artifacts/folder-calls.js';
+import type {
+  ArtifactHealth,
+  ArtifactStore,
+  DocumentEngine,
+  DocumentReader,
+  DocumentStore,
+  DocumentTransaction,
+} from '../port.js';
 import { StartRefusal, EXIT_CONFIGURATION, EXIT_TEMPORARY } from '../start-refusal.js';
 import { type ArtifactLocation, formatLocationSubject, describeLocation } from './artifact-location.js';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
-import { findCode, isUnavailable as isArtifactUnavailable, refuseDamagedArtifact, ArtifactStoreFault, createArtifactName, ignoreAbsentFile } from '../artifacts/artifact.js';
+import {
+  findCode,
+  isUnavailable as isArtifactUnavailable,
+  refuseDamagedArtifact,
+  ArtifactStoreFault,
+  createArtifactName,
+  ignoreAbsentFile,
+} from '../artifacts/artifact.js';
 import { Buffer } from 'node:buffer';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -4,12 +4,12 @@ import type { DataStore, DataVersions } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Answered, Badge } from '../../components/feedback.js';
 import { Entries, type Entry, LinkCards, Metrics } from '../../components/layout/facts.js';
-import { Page, Section } from '../../components/layout/page.js';
+import { Section } from '../../components/layout/page.js';
+import { createRegisterPage, type Register, RegisterTable } from '../../components/register.js';
 import { type Column, createNumericColumn } from '../../components/table/model.js';
-import { Table } from '../../components/table/table.js';
 import { activateStore } from '../../state/actions.js';
 import { health } from '../../state/live.js';
-import { may, service, useResource } from '../../state/service.js';
+import { mapResource, may, type Resource, service, useResource } from '../../state/service.js';
 import { useStores } from '../../state/stores.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
@@ -59,7 +59,25 @@ function createVersionEntry(store: string, version: DataVersions['versions'][num
   };
 }
 
-const NAME_COLUMN: Column<DataStore> = {
+/** Store with the number of indices that use it; null until they are read. */
+interface ListedStore extends DataStore {
+  readonly users: number | null;
+}
+
+const isServed = ({ active }: DataStore): boolean => active;
+
+/** Sorts stores by name, the served store first. */
+const compareStores = (a: DataStore, b: DataStore): number =>
+  Number(b.active) - Number(a.active) || a.name.localeCompare(b.name);
+
+function useListedStores(): Resource<readonly ListedStore[]> {
+  const countUsers = useStoreUsers();
+  return mapResource(useStores(), ({ stores }) =>
+    stores.toSorted(compareStores).map((store) => ({ ...store, users: countUsers(store) })),
+  );
+}
+
+const NAME_COLUMN: Column<ListedStore> = {
   id: 'store',
   title: 'Store',
   width: 264,
@@ -76,8 +94,7 @@ const NAME_COLUMN: Column<DataStore> = {
   ),
 };
 
-/** @param usersOf returns the number of indices that use a store */
-const createColumns = (usersOf: (store: DataStore) => number | null): readonly Column<DataStore>[] => [
+const COLUMNS: readonly Column<ListedStore>[] = [
   NAME_COLUMN,
   { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
   createNumericColumn({
@@ -94,7 +111,7 @@ const createColumns = (usersOf: (store: DataStore) => number | null): readonly C
     help: 'Indices that are computed on the store',
     width: 72,
     priority: 6,
-    of: usersOf,
+    of: ({ users }) => users,
     write: formatCount,
   }),
   { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
@@ -141,64 +158,83 @@ const createColumns = (usersOf: (store: DataStore) => number | null): readonly C
   },
 ];
 
-/** Renders the page of all stores of market data, with the ways to add a store. */
-export function DataPage() {
+/** Register of all stores of market data, with the ways to add a store. */
+const STORES: Register<ListedStore> = {
+  title: 'Data',
+  name: 'stores',
+  label: 'data stores',
+  subtitle: () => 'An index uses the store that it names, otherwise the served store.',
+  actions: () => <StoreActions />,
+  useRows: useListedStores,
+  columns: COLUMNS,
+  height: null,
+  getKey: ({ store_id: id }) => id,
+  formatAddress: ({ store_id: id }) => storeAddress(id),
+  renderAbove: (stores) => (
+    <>
+      {!stores.some(isServed) && <FirstSteps stores={stores} />}
+      {stores.length > 0 && <Figures stores={stores} />}
+    </>
+  ),
+  renderTable: (stores) =>
+    stores.length > 0 && (
+      <Section title="Stores">
+        <RegisterTable register={STORES} rows={stores} label="stores" />
+      </Section>
+    ),
+  renderBelow: (stores) => (
+    <>
+      <Served store={stores.find(isServed)} />
+      <Next served={stores.find(isServed)} />
+    </>
+  ),
+  renderFoot: () => <UnreadableStores />,
+};
+
+export const DataPage = createRegisterPage(STORES);
+
+/** Renders links to securities and watchlists, and the buttons that add a store. */
+function StoreActions() {
   const [isAsking, setAsking] = useState(false);
   const stores = useStores();
   return (
-    <Page
-      title="Data"
-      subtitle="An index uses the store that it names, otherwise the served store."
-      actions={
+    <>
+      <LinkButton href="/console/names">Securities</LinkButton>
+      <LinkButton href="/console/watchlists">Watchlists</LinkButton>
+      {may('data') && (
         <>
-          <LinkButton href="/console/names">Securities</LinkButton>
-          <LinkButton href="/console/watchlists">Watchlists</LinkButton>
-          {may('data') && (
-            <>
-              {stores.data !== undefined && stores.data.active !== null && (
-                <Button
-                  title={`${MARKET_WORDS} It is not served until you choose Serve.`}
-                  onClick={() => setAsking(true)}
-                >
-                  <Icon name="spark" />
-                  <span>
-                    Generate<span class="data-wide"> a market</span> …
-                  </span>
-                </Button>
-              )}
-              <LinkButton href="/console/data/connect">
-                <Icon name="data" /> Connect
-              </LinkButton>
-              <LinkButton kind="main" href="/console/data/import">
-                <Icon name="upload" /> Import
-              </LinkButton>
-            </>
+          {stores.data !== undefined && stores.data.active !== null && (
+            <Button title={`${MARKET_WORDS} It is not served until you choose Serve.`} onClick={() => setAsking(true)}>
+              <Icon name="spark" />
+              <span>
+                Generate<span class="data-wide"> a market</span> …
+              </span>
+            </Button>
           )}
+          <LinkButton href="/console/data/connect">
+            <Icon name="data" /> Connect
+          </LinkButton>
+          <LinkButton kind="main" href="/console/data/import">
+            <Icon name="upload" /> Import
+          </LinkButton>
         </>
-      }
-    >
+      )}
       {isAsking && (
         <GenerateDialog stores={stores.data?.stores ?? []} activate={false} onClose={() => setAsking(false)} />
       )}
-      <Answered resource={stores} what="the data stores">
-        {({ stores: all, active, skipped }) => (
-          <>
-            {active === null && <FirstSteps stores={all} />}
-            {all.length > 0 && <Figures stores={all} />}
-            {all.length > 0 && <Stores stores={all} />}
-            <Served store={all.find((store) => store.active)} />
-            {active !== null && <Next served={all.find((store) => store.active)} />}
-            {skipped > 0 && <p class="quiet">{countValues(skipped, 'store document')} cannot be read.</p>}
-          </>
-        )}
-      </Answered>
-    </Page>
+    </>
   );
+}
+
+function UnreadableStores() {
+  const { data } = useStores();
+  if (data === undefined || data.skipped === 0) return null;
+  return <p class="quiet">{countValues(data.skipped, 'store document')} cannot be read.</p>;
 }
 
 /** Renders figures of all stores; figures of prices are those of the served store. */
 function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
-  const servedStore = stores.find((store) => store.active);
+  const servedStore = stores.find(isServed);
   const size = stores.reduce((sum, store) => sum + (store.size_bytes ?? 0), 0);
   const failedCount = stores.filter(({ status }) => status === 'error').length;
   const warnings = useWarningMetric(servedStore);
@@ -228,26 +264,6 @@ function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
     />
   );
 }
-
-function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
-  const countUsers = useStoreUsers();
-  return (
-    <Section title="Stores">
-      <Table
-        label="stores"
-        name="stores"
-        columns={createColumns(countUsers)}
-        rows={stores.toSorted(compareStores)}
-        getKey={({ store_id: id }) => id}
-        formatAddress={({ store_id: id }) => storeAddress(id)}
-      />
-    </Section>
-  );
-}
-
-/** Sorts stores by name, the served store first. */
-const compareStores = (a: DataStore, b: DataStore): number =>
-  Number(b.active) - Number(a.active) || a.name.localeCompare(b.name);
 
 /** Renders the prices of the served store through time, and its latest versions. */
 function Served({ store }: { readonly store: DataStore | undefined }) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SweepRow } from '#clients/typescript/divisor.js';
-import { findCapacity, findShownVariant, listHiddenParameters } from '#console/pages/sweeps/results.js';
+import { findCapacity, findShownVariant, listHiddenParameters } from '#console/pages/sweeps/variants.js';
 
 const CAP = '/document/pipeline/weighting/cap';
 const LAG = '/document/rebalance/effective_lag';

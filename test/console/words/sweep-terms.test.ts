@@ -7,8 +7,11 @@ import {
   formatBacktests,
   getCosts,
   nameVariant,
+  createReferenceLine,
+  createScale,
+  getColourAt,
+  selectDifferentTerms,
 } from '#console/pages/sweeps/variants.js';
-import { createReferenceLine, createScale, getColourAt, selectDifferentTerms } from '#console/pages/sweeps/results.js';
 
 test('the terms of backtests are one line of dates, costs and returns', () => {
   const document = { pipeline: { treatment: { dividends: 'net' } } } as unknown as Parameters<

@@ -1,9 +1,23 @@
 import './statement.css';
 import './governance.css';
 import { type ComponentChildren, Fragment } from 'preact';
-import type { BenchmarkStatement, GovernanceOverview, IndexCollection, ListedClient, Procedure, Operations } from '#clients/typescript/divisor.js';
+import type {
+  BenchmarkStatement,
+  GovernanceOverview,
+  IndexCollection,
+  ListedClient,
+  Procedure,
+  Operations,
+} from '#clients/typescript/divisor.js';
 import { Button, type IconName, LinkButton } from '../../components/controls/button.js';
-import { Answered, Badge, Banner, EmptyState, createLazyComponent, FiguresSkeleton } from '../../components/feedback.js';
+import {
+  Answered,
+  Badge,
+  Banner,
+  EmptyState,
+  createLazyComponent,
+  FiguresSkeleton,
+} from '../../components/feedback.js';
 import { Entries, type Entry, Facts, type LinkCard, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { type Register, RegisterPage } from '../../components/register.js';
@@ -22,7 +36,15 @@ import { countValues, formatCount, formatFigure, MISSING_TEXT } from '../../word
 import { formatLevelChange } from '../../words/publication.js';
 import { ACTION_WORDS, usePendingApprovals } from '../approvals/requests.js';
 import { formatCheck, Deliveries } from '../schedules/steps.js';
-import { getClientState, hasUnpublishedVersion, isIncomplete, KIND_TEXTS, listMissingParts, listMissingKinds, listOverdue } from './open-work.js';
+import {
+  getClientState,
+  hasUnpublishedVersion,
+  isIncomplete,
+  KIND_TEXTS,
+  listMissingParts,
+  listMissingKinds,
+  listOverdue,
+} from './open-work.js';
 import { countOrNone, isPublished, PublishedThrough, useGovernance } from './published-logs.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
 import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';

@@ -48,7 +48,7 @@ import {
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { formatTerms, getRunTerms, readNewestRun } from '../index/run-settings.js';
-import { NewSweepPage } from './sweeps-page.js';
+import { NewSweepPage, formatChance, SweepVerdict } from './sweeps-page.js';
 import { useParameterLabels } from './parameters.js';
 import {
   createReferenceLine,
@@ -65,8 +65,6 @@ import {
   REFERENCE_COLOUR,
   type Scale,
   selectDifferentTerms,
-} from './results.js';
-import {
   createCostFigure,
   describeVariant,
   findBest,
@@ -80,7 +78,6 @@ import {
   nameVariant,
   type ParameterLabels,
 } from './variants.js';
-import { formatChance, SweepVerdict } from './verdict.js';
 
 const QUANTILE_LABELS: Readonly<Record<string, string>> = { '0': 'Lowest', '0.5': 'Median', '1': 'Highest' };
 

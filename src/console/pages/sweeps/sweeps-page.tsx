@@ -1,4 +1,13 @@
-import type { JobStatus, SweepOverfitting, SweepView, Finding, IndexDocument, RuleTypes, StoredRun, SweepRequest } from '#clients/typescript/divisor.js';
+import type {
+  JobStatus,
+  SweepOverfitting,
+  SweepView,
+  Finding,
+  IndexDocument,
+  RuleTypes,
+  StoredRun,
+  SweepRequest,
+} from '#clients/typescript/divisor.js';
 import { LinkButton, Button, Icon } from '../../components/controls/button.js';
 import { Badge, Answered, EmptyState, Problem, Banner } from '../../components/feedback.js';
 import { isOver, isQuiet, JobAct } from '../../components/jobs.js';
@@ -12,7 +21,26 @@ import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_K
 import { formatDecimal, formatPercent, MISSING_TEXT, countValues, formatCount } from '../../words/numbers.js';
 import { computeMedian } from '../../words/statistics.js';
 import { useParameterLabels, listVariedParameters } from './parameters.js';
-import { countVariants, findBest, findDates, formatCosts, getCosts, listSettings, canTestChoice, formatBacktests, formatMetric, formatRunTime, formatWithUnit, listVariantFindings, listValueErrors, measureRunTime, parseValues, type BacktestDates, type RunTime, type VariedParameter } from './variants.js';
+import {
+  countVariants,
+  findBest,
+  findDates,
+  formatCosts,
+  getCosts,
+  listSettings,
+  canTestChoice,
+  formatBacktests,
+  formatMetric,
+  formatRunTime,
+  formatWithUnit,
+  listVariantFindings,
+  listValueErrors,
+  measureRunTime,
+  parseValues,
+  type BacktestDates,
+  type RunTime,
+  type VariedParameter,
+} from './variants.js';
 import './sweeps.css';
 import { useMemo, useState } from 'preact/hooks';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -802,7 +830,7 @@ function parseTerms(run: StoredRun | null, schemas: Schemas): JsonObject {
   );
 }
 
-type Rating = NonNullable<SweepOverfitting['rating']>;
+type RankingRating = NonNullable<SweepOverfitting['rating']>;
 
 interface RatingLabel {
   /** Short form for a table. */
@@ -811,7 +839,7 @@ interface RatingLabel {
   readonly kind: 'good' | 'warning' | 'bad';
 }
 
-const RATINGS: Readonly<Record<Rating, RatingLabel>> = {
+const RATINGS: Readonly<Record<RankingRating, RatingLabel>> = {
   better_than_chance: { badge: 'better than chance', title: 'The ranking is better than chance', kind: 'good' },
   near_chance: { badge: 'near chance', title: 'The ranking is hardly better than chance', kind: 'warning' },
   overfit: { badge: 'overfit', title: 'Do not choose by this ranking', kind: 'bad' },

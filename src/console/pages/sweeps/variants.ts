@@ -1,4 +1,12 @@
-import type { Finding, IndexDocument, JobStatus, SweepView, TypeSpec, SeriesPayload, SweepRow } from '#clients/typescript/divisor.js';
+import type {
+  Finding,
+  IndexDocument,
+  JobStatus,
+  SweepView,
+  TypeSpec,
+  SeriesPayload,
+  SweepRow,
+} from '#clients/typescript/divisor.js';
 import { computeSecondsBetween, formatDuration, parseDayNumber } from '../../words/dates.js';
 import { describeSubject } from '../../words/jobs.js';
 import { returnText } from '../../words/labels.js';

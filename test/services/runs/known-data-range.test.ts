@@ -3,7 +3,7 @@ import { parseValidDay } from '#domain/base/time.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { assertFirstVersion } from '#services/runs/plans.js';
-import { NO_TABLES } from '../../domain/backtest/market-builder.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**
@@ -16,21 +16,14 @@ const CLOSES: Readonly<Record<string, readonly number[]>> = {
   EURUSD: [1, 1, 1, 1, 1],
 };
 
-function createMarket(identifiers: readonly string[]) {
-  const closes = DATES.flatMap((_, t) => identifiers.map((name) => CLOSES[name]![t]!));
-  const spell = { universe: 'LATE', identifier: 'OLD', start: parseValidDay('2024-01-04'), end: null };
-  return {
-    datasetId: 'm',
-    adjustment: 'none' as const,
-    currency: null,
-    contentHash: '',
-    identifiers,
-    dates: Int32Array.from(DATES, parseValidDay),
-    fields: new Map([['CLOSE', Float64Array.from(closes)]]),
-    ...NO_TABLES,
-    universes: [spell],
-  };
-}
+const createMarket = (identifiers: readonly string[]) => ({
+  ...buildMarket({
+    dates: DATES,
+    close: Object.fromEntries(identifiers.map((name) => [name, CLOSES[name]!])),
+    universes: [{ universe: 'LATE', identifier: 'OLD', start: parseValidDay('2024-01-04'), end: null }],
+  }),
+  currency: null,
+});
 
 const createIndex = (universe: unknown, base = DATES[0]!) =>
   readIndex({

@@ -3,10 +3,9 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import type { Run } from '#domain/backtest/run.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { type RunColumns } from '#domain/backtest/run-file/read.js';
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/blocks.js';
 import { createRunRecord } from '#domain/backtest/record.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, toCivilDate } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { computeGrowth } from '#domain/market/growth.js';
@@ -19,7 +18,7 @@ import { CONSTITUENT } from './event-case.js';
 import { buildMarket } from './market-builder.js';
 import { randomMarket } from './random-market.js';
 import { CALENDARS, createHolding, simulateSigned, WEEK } from './signed-case.js';
-import { randomDecider, randomDocument, randomRequest, runOn, tryRun } from './random-run.js';
+import { createColumns, randomDecider, randomDocument, randomRequest, runOn, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
@@ -65,11 +64,6 @@ function expectClose(actual: number, expected: number, scale = 1, tolerance = 1e
 function hasMovedWeights(columns: RunColumns): boolean {
   const rows = columns.has('transfers') ? columns.f64('transfers') : [];
   return rows.some((value, i) => i % TRANSFER_WIDTH === TRANSFER_WIDTH - 1 && value !== 0);
-}
-
-function createColumns(run: Run): RunColumns {
-  const bytes = createRunColumns(run, { contentHash: 's' });
-  return openColumns((start, end) => bytes.slice(start, end));
 }
 
 const sum = (values: Iterable<number>): number => [...values].reduce((total, value) => total + value, 0);

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { createAttributionView } from '#views/attribution.js';
 import { close, repeatPrice, listLevels, simulate, readWeights } from './event-case.js';
 import { exportEvents } from './exported-events.js';
-import { createColumns } from './shorts-case.js';
 import { simulateSigned } from './signed-case.js';
 import { listPortfolioTransactions } from './transactions.js';
+import { createColumns } from './random-run.js';
 
 /** For a share of A at 100, holders receive half a share of B at 150 and 25 in cash. A is a third of the index. */
 const MERGER = { name: 'A', type: 'MERGER', value: 0.5, cash: 25, ex: '2024-03-06', related: 'B' } as const;

@@ -1,4 +1,6 @@
 import type { Memory } from '#domain/backtest/run-file/placement.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { fc } from '../../fast-check.js';
 import type { DatedMarkets } from '#domain/books/composer.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
@@ -150,3 +152,9 @@ const EXPECTED = new Set([
   'NO_DATA_IN_RANGE',
   'NUMERIC_FAILURE',
 ]);
+
+/** Returns the columns of a run as they are stored. */
+export function createColumns(run: Run): RunColumns {
+  const bytes = createRunColumns(run, { contentHash: 's' });
+  return openColumns((start, end) => bytes.slice(start, end));
+}

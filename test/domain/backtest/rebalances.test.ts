@@ -10,8 +10,7 @@ import { createSummaryView } from '#views/performance.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { listPortfolioTransactions } from './transactions.js';
 import { buildMarket, createWeekdayCalendars } from './market-builder.js';
-import { runOn } from './random-run.js';
-import { createColumns } from './shorts-case.js';
+import { runOn, createColumns } from './random-run.js';
 import { createDefinition, WEEK, simulate, STAMP, readWeights, close, repeatPrice } from './event-case.js';
 import { runOverviewJson, runResultJson } from './run-texts.js';
 

@@ -4,8 +4,8 @@ import { IndexDocument } from '#domain/definition/index-document.js';
 import { createAttributionView } from '#views/attribution.js';
 import { exportEvents } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
-import { runOn } from './random-run.js';
-import { close, createColumns } from './shorts-case.js';
+import { runOn, createColumns } from './random-run.js';
+import { close } from './shorts-case.js';
 import { CALENDARS, createHolding, WEEK } from './signed-case.js';
 
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));

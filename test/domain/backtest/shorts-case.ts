@@ -1,7 +1,5 @@
 import { expect } from 'vitest';
 import type { Book } from '#domain/books/book.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { type Weights, WEEK } from './signed-case.js';
 
@@ -13,11 +11,6 @@ export function readHeldOn({ sm, columns, weights }: Book, row: number): Record<
         : [],
     ),
   );
-}
-
-export function createColumns(run: Run): RunColumns {
-  const bytes = createRunColumns(run, { contentHash: 's' });
-  return openColumns((start, end) => bytes.slice(start, end));
 }
 
 export function close(actual: ArrayLike<number>, expected: readonly number[], digits = 10): void {

@@ -4,9 +4,9 @@ import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
 import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from './market-builder.js';
-import { type RunRequest, runOn } from './random-run.js';
+import { type RunRequest, runOn, createColumns } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
-import { readHeldOn, createColumns, closeTo } from './shorts-case.js';
+import { readHeldOn, closeTo } from './shorts-case.js';
 
 describe('a derived index with a short position', () => {
   const close = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };

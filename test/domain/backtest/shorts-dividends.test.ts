@@ -11,8 +11,7 @@ import { createReconcileView } from '#views/reconcile.js';
 import { cut, extend, listFilesAfter, openExtended } from './extend/extended.js';
 import { exportEvents } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
-import { runOn } from './random-run.js';
-import { createColumns } from './shorts-case.js';
+import { runOn, createColumns } from './random-run.js';
 import { CONSTITUENT } from './event-case.js';
 import { CALENDARS, createHolding, WEEK, type Treatment } from './signed-case.js';
 

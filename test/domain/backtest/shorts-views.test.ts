@@ -4,8 +4,9 @@ import { createAssetView } from '#views/asset.js';
 import { createAttributionView, createGroupsView } from '#views/attribution.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { simulateSigned, WEEK } from './signed-case.js';
-import { readHeldOn, createColumns, repeatPrice } from './shorts-case.js';
+import { readHeldOn, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
+import { createColumns } from './random-run.js';
 
 describe('views of a run with a short position', () => {
   const run = simulateSigned({

@@ -3,7 +3,8 @@ import { createReconcileView } from '#views/reconcile.js';
 import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, createHolding, simulateSigned } from './signed-case.js';
 import { listPortfolioTransactions } from './transactions.js';
-import { readHeldOn, createColumns, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
+import { readHeldOn, close, closeTo, listLevels, repeatPrice } from './shorts-case.js';
+import { createColumns } from './random-run.js';
 
 describe('a short position', () => {
   test('loses what its name gains, and drifts with it', () => {

@@ -13,6 +13,7 @@ import {
   listShareChanges,
   type IndexCase,
   listWeekdays,
+  readHeldAt,
 } from './index-case.js';
 
 // Weekdays from Monday 4 March 2024 on. The reviews are on the Fridays 8, 15 and 22 March, which are sessions 4, 9 and
@@ -36,16 +37,6 @@ function runAmended(changes: object, members: Partial<IndexCase>): Run {
     ...members,
     document: { ...members.document, amendments: [{ effective_from: '2024-03-13', changes }] },
   });
-}
-
-function readHeldAt({ index: { book } }: Run, row: number): Record<string, number> {
-  const H = book.columns.length;
-  return Object.fromEntries(
-    [...book.columns].flatMap((column, slot) => {
-      const weight = book.weights[row * H + slot]!;
-      return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
-    }),
-  );
 }
 
 describe('an amendment of the treatment', () => {

@@ -92,3 +92,14 @@ export function expectNear(actual: number, expected: number, tolerance = 1e-12):
 export function listIndexShares({ index }: Run, review: number): number[] {
   return [...createIndexShares(index.book, index.compositions)(index.compositions.list[review]!).shares!];
 }
+
+/** Returns the weights other than zero of a row of the book, by security. */
+export function readHeldAt({ index: { book } }: Pick<Run, 'index'>, row: number): Record<string, number> {
+  const H = book.columns.length;
+  return Object.fromEntries(
+    [...book.columns].flatMap((column, slot) => {
+      const weight = book.weights[row * H + slot]!;
+      return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
+    }),
+  );
+}

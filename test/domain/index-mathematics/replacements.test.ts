@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
+import { expectNear, readHeldAt, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
 
 const DAYS = listWeekdays(12);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
@@ -24,18 +24,6 @@ function runReplacement(members: Partial<IndexCase> = {}) {
     events: { replacement: 'next_ranked' },
     ...members,
   });
-}
-
-type Case = ReturnType<typeof runReplacement>;
-
-function readHeldAt({ index: { book } }: Case, row: number): Record<string, number> {
-  const H = book.columns.length;
-  return Object.fromEntries(
-    [...book.columns].flatMap((column, slot) => {
-      const weight = book.weights[row * H + slot]!;
-      return weight === 0 ? [] : [[book.sm.identifiers[column]!, Math.round(weight * 1e12) / 1e12]];
-    }),
-  );
 }
 
 describe('a constituent that leaves between reviews', () => {

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { checkRounding } from '#domain/definition/index-checks.js';
 import { validateIndex } from '#domain/definition/index-validation.js';
@@ -14,7 +12,7 @@ import { formatWeight } from '#views/report/figures.js';
 import { createSummaryView } from '#views/performance.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { runOn } from '../backtest/random-run.js';
+import { runOn, createColumns } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
 
 test.each([
@@ -174,10 +172,6 @@ describe('a rounded divisor', () => {
   });
 });
 
-const createColumns = (run: Run) => {
-  const bytes = createRunColumns(run, { contentHash: 'x' });
-  return openColumns((from, to) => bytes.slice(from, to));
-};
 const roundTo = (decimals: number, value: number): number => Math.round(value * 10 ** decimals) / 10 ** decimals;
 
 describe('levels and weights of a document with decimals', () => {

@@ -4,8 +4,8 @@ import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
 import { createMethodology } from '#domain/definition/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { run } from '../backtest/random-run.js';
-import { createColumns, createOverlayIndex, addRates } from './overlay-case.js';
+import { run, createColumns } from '../backtest/random-run.js';
+import { createOverlayIndex, addRates } from './overlay-case.js';
 
 const source = IndexDocument.parse({
   id: 'X',

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { run } from '../backtest/random-run.js';
+import { run, createColumns } from '../backtest/random-run.js';
 import { createClosesView } from '#views/closes.js';
-import { addRates, createColumns, createOverlayIndex } from './overlay-case.js';
+import { addRates, createOverlayIndex } from './overlay-case.js';
 
 const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((date) => date.getUTCDay() % 6 !== 0)

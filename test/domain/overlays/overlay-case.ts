@@ -1,6 +1,3 @@
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
 
@@ -34,11 +31,6 @@ export function addRates(market: MarketData): MarketData {
     createSeries('GBPUSD', (k) => 1.25 + 0.05 * Math.sin(k / 2)),
   ];
   return { ...market, series: new Map([...(market.series ?? []), ...ownSeries]) };
-}
-
-export function createColumns(run: Run): RunColumns {
-  const bytes = createRunColumns(run, { contentHash: 's' });
-  return openColumns((start, end) => bytes.slice(start, end));
 }
 
 /** One overlay of each kind. */

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createAttributionView } from '#views/attribution.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { run } from '../backtest/random-run.js';
-import { createColumns, createOverlayIndex } from './overlay-case.js';
+import { run, createColumns } from '../backtest/random-run.js';
+import { createOverlayIndex } from './overlay-case.js';
 
 const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
 const closes = [100, 104, 99, 106, 96, 101];

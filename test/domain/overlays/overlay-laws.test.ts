@@ -8,15 +8,8 @@ import { createReconcileView } from '#views/reconcile.js';
 import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
-import { randomDocument, run } from '../backtest/random-run.js';
-import {
-  OVERLAID_PARENTS,
-  createColumns,
-  EVERY_OVERLAY,
-  ON_OVERLAYS,
-  createOverlayIndex,
-  addRates,
-} from './overlay-case.js';
+import { randomDocument, run, createColumns } from '../backtest/random-run.js';
+import { OVERLAID_PARENTS, EVERY_OVERLAY, ON_OVERLAYS, createOverlayIndex, addRates } from './overlay-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 

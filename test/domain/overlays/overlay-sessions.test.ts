@@ -3,8 +3,8 @@ import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createAttributionView } from '#views/attribution.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { run } from '../backtest/random-run.js';
-import { createColumns, createOverlayIndex, addRates } from './overlay-case.js';
+import { run, createColumns } from '../backtest/random-run.js';
+import { createOverlayIndex, addRates } from './overlay-case.js';
 
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on 22 and 23 January. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);

@@ -4,8 +4,8 @@ import { RebalanceSpec } from '#domain/definition/schedule.js';
 import { createAttributionView } from '#views/attribution.js';
 import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from '../backtest/market-builder.js';
-import { run } from '../backtest/random-run.js';
-import { createColumns, createOverlayIndex } from './overlay-case.js';
+import { run, createColumns } from '../backtest/random-run.js';
+import { createOverlayIndex } from './overlay-case.js';
 
 const dates = ['02', '03', '04', '05', '08', '09', '10', '11', '12'].map((day) => `2024-01-${day}`);
 const A = [100, 109, 103, 112, 104, 111, 115, 108, 117];

@@ -4,17 +4,9 @@ import { createComposer } from '#domain/books/composer.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { explainConstituent, type ExplainedWeighting, type Explanation } from '#domain/decide/explanation.js';
-import { CALENDARS, createRuleDocument, createGeneratedMarket } from './rule-market.js';
+import { CALENDARS, computeNormalCdf, createRuleDocument, createGeneratedMarket } from './rule-market.js';
 
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });
-
-/** Computes the cumulative normal probability by its power series. */
-function computeNormalCdf(z: number): number {
-  let term = z;
-  let total = z;
-  for (let k = 1; k < 200; k++) total += term *= (z * z) / (2 * k + 1);
-  return 0.5 + (total * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI);
-}
 
 interface Case {
   readonly type: string;

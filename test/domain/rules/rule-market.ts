@@ -245,3 +245,11 @@ export function createGeneratedMarket({ names, sessions, seed }: GeneratedOption
     ),
   });
 }
+
+/** Computes the cumulative normal probability by its power series. */
+export function computeNormalCdf(z: number): number {
+  let term = z;
+  let total = z;
+  for (let k = 1; k < 200; k++) total += term *= (z * z) / (2 * k + 1);
+  return 0.5 + (total * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI);
+}

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { LINKAGES } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { computePlainOrder, computePlainWeights, createPoints } from '../../kernels/weighting/plain-hierarchy.js';
-import { alignDays, createGeneratedMarket, createTableMarket, weightBy } from './rule-market.js';
+import { alignDays, computeNormalCdf, createGeneratedMarket, createTableMarket, weightBy } from './rule-market.js';
 import { computeDeviation, computeMean, rankNames, slowMarket, toZScores, type SlowMarket } from './slow-market.js';
 
 type RawWeights = Map<string, number>;
@@ -18,14 +18,6 @@ const fill = (universe: readonly string[], value: (name: string) => number | nul
   new Map(universe.map((name) => [name, value(name) ?? 0]));
 const readNullable = (universe: readonly string[], value: (name: string) => number | null) =>
   new Map(universe.map((name) => [name, value(name)]));
-
-/** Computes the cumulative normal probability by its power series. */
-function toNormalCdf(z: number): number {
-  let term = z;
-  let total = z;
-  for (let k = 1; k < 200; k++) total += term *= (z * z) / (2 * k + 1);
-  return 0.5 + (total * Math.exp((-z * z) / 2)) / Math.sqrt(2 * Math.PI);
-}
 
 const CASES: Case[] = [
   { type: 'EqualWeight', params: {}, raw: (_, universe) => fill(universe, () => 1) },
@@ -120,7 +112,7 @@ const CASES: Case[] = [
       return fill(universe, (name) => {
         const score = z.get(name) ?? null;
         const base = slow.latest('FREE_FLOAT_MARKET_CAP', name, t);
-        return score === null || base === null ? 0 : base * toNormalCdf(-Math.min(3, Math.max(-3, score))) ** 1.5;
+        return score === null || base === null ? 0 : base * computeNormalCdf(-Math.min(3, Math.max(-3, score))) ** 1.5;
       });
     },
   },
@@ -140,7 +132,7 @@ const CASES: Case[] = [
       };
       const [z1, z2, z3] = [computeScore, close, addFields].map((get) => toZScores(readNullable(universe, get)));
       const tilt = (z: number | null | undefined, sign: number) =>
-        z === null || z === undefined ? 0 : toNormalCdf(sign * Math.min(3, Math.max(-3, z)));
+        z === null || z === undefined ? 0 : computeNormalCdf(sign * Math.min(3, Math.max(-3, z)));
       return fill(universe, (name) => tilt(z1!.get(name), 1) * tilt(z2!.get(name), -1) ** 2 * tilt(z3!.get(name), 1));
     },
   },

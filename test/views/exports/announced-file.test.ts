@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/composer.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
@@ -16,6 +14,7 @@ import {
   runIndexCase,
   listWeekdays,
 } from '../../domain/index-mathematics/index-case.js';
+import { createColumns } from '../../domain/backtest/random-run.js';
 
 const DAYS = listWeekdays(16);
 
@@ -32,11 +31,6 @@ function createAnnouncement(run: Run, date: string): AnnouncedFile {
   });
   return createAnnouncedFile(composer, { indexId: 'X', day });
 }
-
-const createColumns = (run: Run) => {
-  const bytes = createRunColumns(run, { contentHash: 'x' });
-  return openColumns((from, to) => bytes.slice(from, to));
-};
 
 const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
   new Map(names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, shares[i]!]])));

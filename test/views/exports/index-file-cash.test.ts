@@ -9,11 +9,10 @@ import { createComposition } from '#services/daily-plans/checks.js';
 import { produceClosing, produceOpening } from '#views/exports/tables.js';
 import { produceLevels } from '#views/levels.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
-import { run } from '../../domain/backtest/random-run.js';
+import { run, createColumns } from '../../domain/backtest/random-run.js';
 import { simulateSigned, WEEK } from '../../domain/backtest/signed-case.js';
 import {
   OVERLAID_PARENTS,
-  createColumns,
   EVERY_OVERLAY,
   ON_OVERLAYS,
   createOverlayIndex,

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay } from '#domain/base/time.js';
 import { createClosingFile, createOpeningFile, type IndexFile } from '#views/index-files.js';
@@ -15,13 +13,9 @@ import {
   listWeekdays,
   type IndexCase,
 } from '../../domain/index-mathematics/index-case.js';
+import { createColumns } from '../../domain/backtest/random-run.js';
 
 const DAYS = listWeekdays(16);
-const createColumns = (run: Run) => {
-  const bytes = createRunColumns(run, { contentHash: 'x' });
-  return openColumns((from, to) => bytes.slice(from, to));
-};
-
 /** Divisor, and index shares and prices by identifier. */
 interface IndexFileContent extends Pick<IndexFile, 'divisor'> {
   readonly shares: ReadonlyMap<string, number>;

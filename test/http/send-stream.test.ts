@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { streamLogLines } from '#views/log.js';
+import { streamLogLines } from '#views/formats/text.js';
 import { sendStream } from '#http/answers.js';
 
 let server: Server | undefined;

@@ -33,11 +33,11 @@ export function formatFirstNames(names: readonly string[], namedMax: number): st
 const SUFFIX_EXPONENTS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
 /** Returns true if a unit is a fraction. Users can then type a percentage. */
-export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
+export const isFractionUnit = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
 
 /** Returns true if users can type a percentage: for fractions, and if the unit is unknown. */
 const takesPercent = (unit: string | null | undefined): boolean =>
-  unit === null || unit === undefined || isFraction(unit);
+  unit === null || unit === undefined || isFractionUnit(unit);
 
 /**
  * Parses a number that may have a suffix. The suffix only moves the decimal point, so `0.7%` is exactly 0.007.
@@ -51,7 +51,7 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   if (digits === undefined) return undefined;
   // A comma is accepted only between thousands. For example, 0,05 is invalid.
   if (digits.includes(',') && !/^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return undefined;
-  if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFraction(unit)) return undefined;
+  if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFractionUnit(unit)) return undefined;
   const power = suffix === '%' ? -2 : (SUFFIX_EXPONENTS[suffix.toLowerCase()] ?? 0);
   const value = Number(`${digits.replaceAll(',', '')}e${power}`);
   return Number.isFinite(value) ? value : undefined;
@@ -67,7 +67,7 @@ const DIGITS = 6;
  * appended (`10 bp`).
  */
 export function formatQuantity(value: number, unit: string | null | undefined): string {
-  if (isFraction(unit)) return `${formatAtMost(value * 100, PERCENT_DIGITS)}%`;
+  if (isFractionUnit(unit)) return `${formatAtMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;
   return [isTiny ? formatFigure(value) : formatAtMost(value, DIGITS), unit].filter(Boolean).join(' ');
 }
@@ -77,6 +77,6 @@ export function formatQuantity(value: number, unit: string | null | undefined): 
  * becomes `5%`. A number that the percentage would round is not converted.
  */
 export function formatTypedQuantity(value: number, unit: string | null | undefined): string {
-  const text = isFraction(unit) ? formatQuantity(value, unit).replace('\u2212', '-') : String(value);
+  const text = isFractionUnit(unit) ? formatQuantity(value, unit).replace('\u2212', '-') : String(value);
   return parseQuantity(text, unit) === value ? text : String(value);
 }

@@ -140,7 +140,7 @@ function createMemberSpecs(params: z.ZodObject): Readonly<Record<string, MemberS
 }
 
 /** Returns the unit of a parameter, for example `fraction a year`; undefined if the schema states none. */
-export const findUnit = (params: z.ZodObject, name: string): string | undefined =>
+export const findParameterUnit = (params: z.ZodObject, name: string): string | undefined =>
   unwrap(params.shape[name] as z.ZodType).meta.unit;
 
 /** Returns the values of an enumeration, or of a union of numbers. */

@@ -5,7 +5,7 @@ import { AssetIdentifier, defineObject, IsoDate } from '../base/schema.js';
 import { type Day, parseValidDay } from '../base/time.js';
 import { NumberExpression } from '../datapoints/expression-checks.js';
 import type { DatapointExpression } from '../datapoints/expression-tree.js';
-import { type CatalogueEntry, findUnit } from './catalogue.js';
+import { type CatalogueEntry, findParameterUnit } from './catalogue.js';
 import type { ScenarioTerms, TailGoal, TailMeasure } from './tail-risk.js';
 
 /** Mean length of a year in days. */
@@ -519,7 +519,7 @@ export const triggerAtMostSingle: Refinement<Concentration> = [
 
 /** Returns true if a parameter is a fraction, which sentences show in percent. A multiple or an amount is none. */
 export const isFraction = ({ params }: Pick<ConstraintClass, 'params'>, parameter: string): boolean =>
-  findUnit(params, parameter)?.startsWith('fraction') === true;
+  findParameterUnit(params, parameter)?.startsWith('fraction') === true;
 
 type Params = Readonly<Record<string, unknown>>;
 

@@ -12,7 +12,7 @@ import type { Indices } from '#services/indices/indices.js';
 import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Approvals } from '#services/shared/approvals.js';
-import { streamLogLines, streamLogObject } from '#views/log.js';
+import { streamLogLines, streamLogObject } from '#views/formats/text.js';
 import { formatStatement } from '#views/statement-text.js';
 import { createByteStream, toDocumentReply } from '../answers.js';
 import type { OwnHandlers, Removals } from '../calls.js';

@@ -21,7 +21,7 @@ import {
   writeNames,
 } from '../../words/form-fields.js';
 import { isObject, type Json } from '../../words/paths.js';
-import { formatQuantity, formatTypedQuantity, isFraction, parseQuantity } from '../../words/quantities.js';
+import { formatQuantity, formatTypedQuantity, isFractionUnit, parseQuantity } from '../../words/quantities.js';
 import { Button, Icon } from '../controls/button.js';
 import { Toggles } from '../controls/choice.js';
 import { useFindingField } from '../feedback.js';
@@ -170,7 +170,7 @@ function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onCh
             value={text}
             onInput={(event) => put(position, [name, event.currentTarget.value])}
           />
-          {isFraction(unit) && <span class="quiet">{formatInterpretation(text, unit)}</span>}
+          {isFractionUnit(unit) && <span class="quiet">{formatInterpretation(text, unit)}</span>}
           <Button
             kind="bare"
             aria-label={`Remove ${name === '' ? `line ${position + 1}` : name} of ${label}`}
@@ -470,7 +470,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
         onBlur={() => {
           const storeText = isDatapoint ? toStoreCase(text, datapoints) : text;
           if (storeText !== text) type(storeText);
-          else if (isFraction(spec.unit) && typeof value === 'number') format();
+          else if (isFractionUnit(spec.unit) && typeof value === 'number') format();
         }}
       />
       {suggests && (
@@ -670,7 +670,7 @@ export function Field({
       <label for={id}>
         {label}
         {isRequired && <RequiredMark />}
-        {isShort(unit) && !isFraction(unit) && !label.toLowerCase().endsWith(unit) && (
+        {isShort(unit) && !isFractionUnit(unit) && !label.toLowerCase().endsWith(unit) && (
           <span class="quiet"> {unit}</span>
         )}
       </label>
@@ -720,7 +720,7 @@ function formatHelp({ kind, help, unit, otherwise, choices, words }: FieldSpec, 
   const meaning = kind === 'choice' && typeof help === 'string' ? findChoiceHelp(help, chosenValue) : help;
   const texts = new Map((choices ?? []).map((choice) => [choice, `“${formatChoiceText(choice, words)}”`]));
   const text = typeof meaning === 'string' ? writeNames(meaning, texts) : meaning;
-  return [text, isShort(unit) || isFraction(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
+  return [text, isShort(unit) || isFractionUnit(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 
 interface FieldFindingsProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {

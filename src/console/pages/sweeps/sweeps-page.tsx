@@ -52,7 +52,7 @@ import { submitJob } from '../../state/actions.js';
 import { getParameter, navigate, setParameters, useAddressedObject } from '../../state/location.js';
 import { findLastVisit } from '../../state/stored-list.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { isFraction } from '../../words/quantities.js';
+import { isFractionUnit } from '../../words/quantities.js';
 import { getRunTerms, readNewestRun } from '../index/run-settings.js';
 
 /** Maximum number of sweeps whose results are read, newest first. Each needs one request. */
@@ -736,7 +736,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
           kind: 'text',
           unit,
           isRequired: true,
-          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFraction(unit) && readValues.length > 0 && findings.length === 0 ? ` Read as ${readValues.join(', ')}.` : ''}`,
+          help: `Values, separated by commas; now ${formatWithUnit(varied?.now, unit)}.${isFractionUnit(unit) && readValues.length > 0 && findings.length === 0 ? ` Read as ${readValues.join(', ')}.` : ''}`,
         }}
         value={axis.text}
         findings={findings}

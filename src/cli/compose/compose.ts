@@ -149,7 +149,6 @@ import {
   createRunViews,
   createViewCache,
   createViewMaker,
-  type RunViews,
   type ViewMaker,
 } from '#services/runs/views.js';
 import {
@@ -185,8 +184,7 @@ const MS_PER_DAY = 86_400_000;
 
 /** Composes definitions: indices, strategies, their calendars and their optimisation. */
 function composeIndices(core: JobComponents, removals: Removals) {
-  const { documents, calendars } = core;
-  const { jobContext } = core;
+  const { documents, calendars, jobContext } = core;
   const kinds = {
     risk: createRiskModelJob(jobContext),
     validate: createRiskValidationJob(jobContext),
@@ -287,6 +285,7 @@ function composeRuns(
   const simulations = createSimulations(core, kinds.simulate);
   const announcedDividends = fetchAnnouncedDividends(runViews, runViewRoutes.getDividendPoints.view);
   const derivatives = createDerivatives(core, readLevels, announcedDividends);
+  const actionEffects = createActionEffects(runViews, runViewRoutes.getIndexActions.view, core.documents);
 
   return {
     maker,
@@ -301,7 +300,7 @@ function composeRuns(
       reruns,
       sweeps,
       storedRuns: createStoredRuns(core, maker),
-      actionDesk: composeDesk(core, runViews),
+      actionDesk: createActionDesk(core, actionEffects),
     },
     handlers: {
       ...createAnalyticsHandlers(analytics, createBacktestBatches(analytics)),
@@ -332,12 +331,6 @@ function createKinds(core: JobComponents, runnables: RunnableRuns) {
     sweep: createSweepJob(jobContext),
     simulate: createSimulationJob(jobContext),
   };
-}
-
-/** Composes the corporate actions desk. It reads the effects of actions from views of runs. */
-function composeDesk(core: JobComponents, views: RunViews) {
-  const effects = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
-  return createActionDesk(core, effects);
 }
 
 /** Composes the authentication of clients, their permissions, and the audit log. */

@@ -315,7 +315,7 @@ export interface Procedures {
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
-export function createProcedures({ documents }: { readonly documents: DocumentStore }): Procedures {
+export function createProcedures({ documents }: Context): Procedures {
   const family = openStoredFamily(documents, {
     kind: 'procedure',
     word: 'procedure',
@@ -387,7 +387,7 @@ const LISTED_MAX = 50;
 const REVIEWS_LISTED = 4;
 
 export function createStatements(context: Context, sources: StatementSources): Statements {
-  const { documents, markets, calendars, approvals, timestamp } = context;
+  const { documents, calendars, approvals, timestamp } = context;
   const { versions, publications, exports, procedures, computeSchedule } = sources;
 
   /** @param before number after the last listed version; undefined for all versions */
@@ -462,7 +462,7 @@ export function createStatements(context: Context, sources: StatementSources): S
       const publication = await describePublication(indexId);
       const { document, version, latest } = await readDescribed(indexId, publication?.index_version ?? null);
       const currentTimestamp = timestamp();
-      const adjustment = await readAdjustment({ documents, markets }, document);
+      const adjustment = await readAdjustment(context, document);
       const calendar = calendars.get(document.calendar);
       return {
         index_id: indexId,

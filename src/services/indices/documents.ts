@@ -26,7 +26,7 @@ import {
   readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
-import type { StoreMarkets } from '../shared/context.js';
+import type { Context } from '../shared/context.js';
 import { readRecordedClosures } from './calendars.js';
 import { findUnknownWatchlists, removeWatchlist, resolveWatchlist } from './watchlists.js';
 
@@ -157,18 +157,6 @@ export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices 
   };
 }
 
-export interface StoreSources {
-  readonly documents: Pick<DocumentReader, 'get' | 'ids'>;
-  readonly stores: Pick<StoreMarkets, 'of'>;
-  readonly markets: Pick<Markets, 'current'>;
-}
-
-/** Documents and stores that determine the store of a definition. */
-interface StoreToRunOn {
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly stores: Pick<StoreMarkets, 'within'>;
-}
-
 /** Members of a definition as a client sent it. */
 type Body = Readonly<Record<string, unknown>>;
 
@@ -178,7 +166,7 @@ type Body = Readonly<Record<string, unknown>>;
  * @throws Refusal VALIDATION_FAILED if they name several stores, and the refusals of `StoreMarkets.of`
  */
 export async function runOnStoreOf<T>(
-  { documents, stores }: StoreToRunOn,
+  { documents, stores }: Context,
   definition: Body | IndexDocument,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -200,7 +188,7 @@ export async function findReferencedStore(
 }
 
 export async function findCheckMarket(
-  { documents, stores, markets }: StoreSources,
+  { documents, stores, markets }: Context,
   definition: Body,
 ): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {
   const namedDocuments = await readDocuments(documents, definition);
@@ -223,10 +211,11 @@ export async function findCheckMarket(
  * another store or several stores.
  */
 export async function findCurrentMarket(
-  { documents, markets }: Pick<StoreSources, 'markets'> & { readonly documents: Pick<DocumentReader, 'get'> },
+  reader: Pick<DocumentReader, 'get'>,
+  markets: Pick<Markets, 'current'>,
   definition: Body | IndexDocument,
 ): Promise<MarketData | undefined> {
-  const namedDocuments = await readDocuments(documents, definition as Body);
+  const namedDocuments = await readDocuments(reader, definition as Body);
   if (checkStores(namedDocuments).length > 0) return undefined;
   const storeId = findStore(namedDocuments);
   const market = markets.current()?.market;

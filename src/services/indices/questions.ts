@@ -284,7 +284,7 @@ function createQuestionDefinitions(context: Context): QuestionDefinitions {
   }
 
   const runOnDefinitionStore = <T>(definition: RequestBody | IndexDocument, work: () => Promise<T>) =>
-    runOnStoreOf({ documents, stores }, definition, work);
+    runOnStoreOf(context, definition, work);
 
   return {
     reached: findReached,
@@ -508,7 +508,7 @@ export function createIndexQuestions(
     },
     async methodology(indexId) {
       const { document } = await requireIndex(documents, indexId);
-      const adjustment = await readAdjustment({ documents, markets }, document);
+      const adjustment = await readAdjustment(context, document);
       return {
         index_id: indexId,
         name: document.name,

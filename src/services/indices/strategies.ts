@@ -105,7 +105,7 @@ export function createStrategies({ documents, jobs, markets }: Context): Strateg
       isConstraintSet: (setName) => setName === setId && isSet,
       isIndex: (indexName) => indexName === id && isIndexId,
       // names are checked on the market in memory
-      market: await findCurrentMarket({ documents: reader, markets }, followedIndex ?? {}),
+      market: await findCurrentMarket(reader, markets, followedIndex ?? {}),
     };
   }
 

@@ -151,16 +151,11 @@ function refuseRestatement(
   });
 }
 
-interface CurrentRunTerms {
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly states: Pick<RunStates, 'findStaleState'>;
-}
-
 /**
  * Returns the latest run of an index that is not stale and did not use earlier contents.
  * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
  */
-async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
+async function findCurrentRun({ documents, states }: Context, indexId: string): Promise<RunDocument> {
   const newestRun = await requireRun(documents, indexId);
   const reasons = await listReasonsAgainst(states, newestRun);
   if (reasons.length === 0) return newestRun;
@@ -170,7 +165,7 @@ async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: s
   throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: computeRunId(newestRun), reasons });
 }
 
-async function listReasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {
+async function listReasonsAgainst(states: RunStates, run: RunDocument): Promise<readonly string[]> {
   if (run.as_known_on !== undefined) return [`It was made on version ${run.as_known_on} of the data, as asked for.`];
   if ((run.request as { readonly as_known?: unknown }).as_known !== undefined)
     return ['Its decisions were made on what was known at their dates.'];
@@ -440,7 +435,7 @@ export function createPublications(
       const { run_id: id } = order;
       const run =
         id === undefined
-          ? await findCurrentRun({ documents, states }, indexId)
+          ? await findCurrentRun(context, indexId)
           : await requireRun(documents, { subject: indexId, id });
       const calendar = calendars.get(document.calendar);
       const isClosed = (date: string): boolean => hasClosure(calendar, date);

@@ -339,12 +339,8 @@ function formatMessage(
  * Creates the kind of job that compares the past forecasts of a risk model with the actual risk. The job stores only
  * its result.
  */
-export function createRiskValidationJob({
-  documents,
-  artifacts,
-  markets,
-  dataVersions,
-}: Context): JobKind<RiskValidationPayload> {
+export function createRiskValidationJob(context: Context): JobKind<RiskValidationPayload> {
+  const { markets, dataVersions } = context;
   return createJobKind(
     'validate',
     async ({ model_id: modelId, model, request, terms, index_id, data_version }, attempt) => {
@@ -360,7 +356,7 @@ export function createRiskValidationJob({
         run:
           index_id === null
             ? null
-            : { indexId: index_id, columns: getColumns(await requireUndamagedRun({ documents, artifacts }, index_id)) },
+            : { indexId: index_id, columns: getColumns(await requireUndamagedRun(context, index_id)) },
         outputs: attempt.outputs(['view']),
       });
       return { result: { artifact: view }, message };

@@ -218,13 +218,7 @@ export interface StoredFiles {
  */
 type StoreRun = (attempt: Attempt<PortableTaskName>, order: RunTaskOrder) => Promise<StoredFiles>;
 
-function createRunStorage({
-  documents,
-  artifacts,
-}: {
-  readonly documents: Pick<DocumentStore, 'get'>;
-  readonly artifacts: ArtifactStore;
-}): StoreRun {
+function createRunStorage({ documents, artifacts }: Context): StoreRun {
   const prices = createStoredPrices();
 
   return async (attempt, { plan, task, stored }) => {
@@ -348,8 +342,9 @@ export interface RunMaker {
   make(payload: BacktestPayload, attempt: Attempt<PortableTaskName>): Promise<RunDocument>;
 }
 
-export function createRunMaker({ documents, artifacts, markets, dataVersions, stores }: Context): RunMaker {
-  const storeRun = createRunStorage({ documents, artifacts });
+export function createRunMaker(context: Context): RunMaker {
+  const { documents, artifacts, markets, dataVersions, stores } = context;
+  const storeRun = createRunStorage(context);
 
   /**
    * Returns the stored run that can be extended, or the reason why it cannot be extended. Its columns are not read.

@@ -221,10 +221,11 @@ export interface Analytics {
 }
 
 export function createAnalytics(
-  { documents, artifacts, jobs, markets, states, engineVersion }: Context,
+  context: Context,
   kind: JobKind<BacktestPayload>,
   { maker, texts, runnables }: AnalyticsSources,
 ): Analytics {
+  const { documents, artifacts, jobs, markets, states, engineVersion } = context;
   const plans = createBacktestPlans(documents);
   const readHashed = async (ref: ArtifactRef): Promise<HashedBytes> => ({
     bytes: new Uint8Array(await artifacts.read(ref)),
@@ -290,10 +291,7 @@ export function createAnalytics(
         runs.map(async (run) => ({ run_id: computeRunId(run), ...(await createStoredState(states, run)) })),
       );
       const findings = listContentFindings(runs);
-      const comparedWith =
-        benchmark === null
-          ? null
-          : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
+      const comparedWith = benchmark === null ? null : await readCompared({ ...context, plans }, runs[0]!, benchmark);
       const market = comparedWith && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(readColumns));
       const view = await readCached(

@@ -51,7 +51,7 @@ import type {
   RunViewInput,
 } from '#jobs/tasks/views.js';
 import { computeRunId } from '#store/document-identity.js';
-import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { CalendarViews } from '../indices/calendars.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
 import type { Context } from '../shared/context.js';
@@ -191,16 +191,11 @@ type NeedResolver = (sources: NeedSources, request: RunRequest) => object | Prom
 
 /** Returns the benchmark of a comparison: an index and its risk models, or an identifier of the run's store. */
 export async function readCompared(
-  {
-    documents,
-    artifacts,
-    markets,
-    states,
-    plans,
-  }: Pick<NeedSources, 'documents' | 'artifacts' | 'markets' | 'states' | 'plans'>,
+  sources: Pick<NeedSources, 'plans'> & Context,
   run: RunDocument,
   benchmark: string,
 ): Promise<ComparedWith> {
+  const { markets, states, plans } = sources;
   const comparedWith = await plans.comparedWith(benchmark, async () => {
     markets.current(); // The store that was served before a restart may still be loading.
     return (await states.servedMarket(run))?.market;
@@ -208,12 +203,12 @@ export async function readCompared(
   // the run and the benchmark are computed on the market of the run
   findStore(comparedWith.documents, run.store_id);
   const benchmarkDocuments = { ...comparedWith, documents: removeStores(comparedWith.documents) };
-  return addModels({ documents, artifacts }, benchmarkDocuments, run.store_id);
+  return addModels(sources, benchmarkDocuments, run.store_id);
 }
 
 /** Adds the risk models that the documents of a benchmark use. @param storeId data store of the run, if it is known */
 async function addModels(
-  { documents, artifacts }: Pick<NeedSources, 'documents' | 'artifacts'>,
+  { documents, artifacts }: Context,
   comparedWith: ComparedWith,
   storeId: string | undefined,
 ): Promise<ComparedWith> {
@@ -239,10 +234,7 @@ export interface FactorRequest {
  * model has no factors or was estimated on another data store
  */
 async function resolveFactorMeasure(
-  {
-    documents,
-    artifacts,
-  }: { readonly documents: Pick<DocumentReader, 'get'>; readonly artifacts: Pick<ArtifactStore, 'file'> },
+  { documents, artifacts }: Context,
   factorRequest: FactorRequest,
   storeId: string | undefined,
 ): Promise<FactorMeasure> {
@@ -423,10 +415,7 @@ function findDecisionFunctions(tree: ExpressionNode, path: string): Finding[] {
  * definition if the run has none. Returns null if no datapoint is relative, or if the definition was deleted.
  */
 export async function findRunUniverse(
-  {
-    documents,
-    artifacts,
-  }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: Pick<ArtifactStore, 'read' | 'file'> },
+  { documents, artifacts }: Pick<Context, 'documents' | 'artifacts'>,
   run: RunDocument,
   fields: readonly string[],
 ): Promise<ComparedWith | null> {
@@ -568,25 +557,22 @@ const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
     return {};
   },
   benchmark: async (sources, runRequest) => ({ benchmark: await readBenchmark(sources, runRequest) }),
-  async 'run-benchmark'({ documents, artifacts, plans }, { run }) {
+  async 'run-benchmark'(sources, { run }) {
+    const { documents, plans } = sources;
     const { benchmark } = BacktestFields.parse(run.request);
     const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
     if (!isIndex) return { benchmark: null };
     const comparedIndex = { indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) };
-    return { benchmark: await addModels({ documents, artifacts }, comparedIndex, run.store_id) };
+    return { benchmark: await addModels(sources, comparedIndex, run.store_id) };
   },
   async 'group-column'({ states }, { run, query }) {
     assertReferenceColumn((await states.requireMarket(run)).market, query.by as string);
     return {};
   },
   async risk(sources, runRequest) {
-    const { documents, artifacts, states } = sources;
+    const { states } = sources;
     const { run, query } = runRequest;
-    const measure = await resolveRiskMeasure(
-      { documents, artifacts },
-      query as unknown as RequestedMeasure,
-      run.store_id,
-    );
+    const measure = await resolveRiskMeasure(sources, query as unknown as RequestedMeasure, run.store_id);
     const benchmark = await readBenchmark(sources, runRequest);
     const isNeeded = benchmark !== null || measure.risk;
     const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));

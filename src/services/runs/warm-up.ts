@@ -281,7 +281,9 @@ type WarmUpContext = Pick<Context, 'documents' | 'artifacts' | 'markets' | 'work
 const READY_FIELDS = ['DIVIDEND_YIELD', 'MARKET_CAP'];
 
 /** Steps that prepare exposures of stored runs. */
-function createWarmUpExposures({ documents, artifacts }: WarmUpContext, runs: WarmUpRuns, query: RequestStep) {
+function createWarmUpExposures(context: WarmUpContext, runs: WarmUpRuns, query: RequestStep) {
+  const { documents, artifacts } = context;
+
   /** Prepares other datapoints of some runs. */
   async function* listStyleRequests(
     { handle, market }: ServedMarket,
@@ -294,7 +296,7 @@ function createWarmUpExposures({ documents, artifacts }: WarmUpContext, runs: Wa
       for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))
         yield createExposureRequest(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
-          const universe = await findRunUniverse({ documents, artifacts }, run, [field]);
+          const universe = await findRunUniverse(context, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, ...createRange(start, end), fields: [field] };
         });
     }
@@ -313,7 +315,7 @@ function createWarmUpExposures({ documents, artifacts }: WarmUpContext, runs: Wa
       for (const field of fields)
         yield createExposureRequest(`${name} ${field}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
-          const universe = await findRunUniverse({ documents, artifacts }, run, [field]);
+          const universe = await findRunUniverse(context, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
       const other = await runs.findBenchmark(run);
@@ -323,7 +325,7 @@ function createWarmUpExposures({ documents, artifacts }: WarmUpContext, runs: Wa
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
         const benchmarkTerms = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, comparedRun) };
-        const universe = await findRunUniverse({ documents, artifacts }, run, fields);
+        const universe = await findRunUniverse(context, run, fields);
         return { ...EXPOSURES, universe, ...benchmarkTerms, columns, by, market: handle, fields };
       });
     }
@@ -346,11 +348,11 @@ const ROLLING_WINDOW = 63;
 async function* prepareViews(
   run: RunDocument,
   { handle, market }: ServedMarket,
-  { documents, artifacts }: WarmUpContext,
+  context: WarmUpContext,
   runs: WarmUpRuns,
   query: RequestStep,
 ): AsyncGenerator<WarmUpRequest> {
-  const columns = await resolveColumnsFile(artifacts, run);
+  const columns = await resolveColumnsFile(context.artifacts, run);
   const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
   const window = createRange(lastYear < run.start ? null : lastYear, null);
   const by = market.reference.columns.length > 0 ? findGroupColumn(market) : undefined;
@@ -409,7 +411,7 @@ async function* prepareViews(
   const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
   yield query('datapoints', 'view-run', async () => ({
     ...weekly,
-    universe: await findRunUniverse({ documents, artifacts }, run, weekly.fields),
+    universe: await findRunUniverse(context, run, weekly.fields),
   }));
   yield createViewRequest(`${THREAD_PREFIX}limits`, () => ({
     view: 'limits',
@@ -425,7 +427,7 @@ async function* prepareViews(
   const key = `${returnsKey} ${comparedIndex.id}`;
   const readBenchmark = async () => ({
     indexId: comparedIndex.id,
-    documents: await resolveReached(documents, comparedIndex),
+    documents: await resolveReached(context.documents, comparedIndex),
   });
   yield createViewRequest(`active risk ${key}`, async () => ({ ...weights, benchmark: await readBenchmark() }));
   yield createViewRequest(`factor risk ${key}`, async () => ({

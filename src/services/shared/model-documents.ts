@@ -24,6 +24,7 @@ import {
   readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
+import type { Context } from './context.js';
 
 export const resolveMatrixPaths = (artifacts: Pick<ArtifactStore, 'file'>, matrix: MatrixFiles): Promise<string[]> =>
   Promise.all(listMatrixFiles(matrix).map(artifacts.file));
@@ -230,7 +231,7 @@ export interface RequestedMeasure {
  * given, or the model was estimated on another data store
  */
 export async function resolveRiskMeasure(
-  { documents: reader, artifacts }: { readonly documents: Reader; readonly artifacts: ModelArtifacts },
+  { documents: reader, artifacts }: Context,
   { risk, risk_model: modelId, risk_estimator: estimator }: RequestedMeasure,
   storeId: string | undefined,
 ): Promise<Pick<NeededRisk, 'risk' | 'model' | 'estimator'>> {

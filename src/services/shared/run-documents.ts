@@ -20,6 +20,7 @@ import {
   parseStored,
   readStoredBody,
 } from '#store/port.js';
+import type { Context } from './context.js';
 import { resolveRunModelFiles } from './model-documents.js';
 import { listContents } from './store-documents.js';
 
@@ -208,10 +209,7 @@ export async function assertUndamaged(artifacts: DamageSource, run: RunDocument)
  * Returns the latest run of a subject, for a job that computes with it. @throws the refusals of `requireRun`, and
  * DOCUMENT_UNREADABLE if the run is damaged
  */
-export async function requireUndamagedRun(
-  { documents, artifacts }: { readonly documents: Pick<DocumentStore, 'get'>; readonly artifacts: DamageSource },
-  runId: string,
-): Promise<RunDocument> {
+export async function requireUndamagedRun({ documents, artifacts }: Context, runId: string): Promise<RunDocument> {
   const run = await requireRun(documents, runId);
   await assertUndamaged(artifacts, run);
   return run;

@@ -13,7 +13,6 @@ import type { IndexDocument } from '#domain/definition/index-document.js';
 import { type Authorship, NO_REQUEST } from '#domain/definition/versions.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { ChangeCounts } from '#market/content/changes.js';
-import type { Markets } from '#market/serve/served-markets.js';
 import { GENERATOR } from '#market/synthetic/factors.js';
 import { formatNumberedId, getOwner, parseNumber } from '#store/document-identity.js';
 import {
@@ -25,6 +24,7 @@ import {
   readStoredBody,
   type StoredDocument,
 } from '#store/port.js';
+import type { Context } from './context.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -329,14 +329,9 @@ export function createSlug(name: string): string {
   return slug === '' ? 'store' : slug;
 }
 
-export interface DeclarationSources {
-  readonly documents: Pick<DocumentReader, 'get'>;
-  readonly markets: Pick<Markets, 'served'>;
-}
-
 /** Returns the price basis that the store of an index declares. Returns null if no store is known. */
 export async function readAdjustment(
-  { documents, markets }: DeclarationSources,
+  { documents, markets }: Context,
   { store_id: storeId }: Pick<IndexDocument, 'store_id'>,
 ): Promise<Adjustment | null> {
   if (storeId == null) return markets.served()?.market.adjustment ?? null;

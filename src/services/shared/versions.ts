@@ -49,7 +49,9 @@ export interface PurgedDocument {
   readonly purgedRuns: number;
 }
 
-export function createVersions({ documents, markets }: Context): Versions {
+export function createVersions(context: Context): Versions {
+  const { documents } = context;
+
   async function requireHead(subject: Subject): Promise<HistoryHead> {
     const head = await readHead(documents, subject);
     if (!hasVersions(head)) throw refuseMissing(subject);
@@ -81,9 +83,7 @@ export function createVersions({ documents, markets }: Context): Versions {
    */
   async function listSentences({ kind }: Subject, body: unknown): Promise<readonly string[]> {
     const document = kind === 'index' ? readIndex(body) : undefined;
-    return document === undefined
-      ? []
-      : createMethodology(document, await readAdjustment({ documents, markets }, document));
+    return document === undefined ? [] : createMethodology(document, await readAdjustment(context, document));
   }
 
   return {

@@ -130,20 +130,18 @@ function listSourcesOf(document: IndexDocument): readonly string[] {
  */
 export type IndexLookup = (indexId: string) => IndexDocument | undefined;
 
-/** Access to stored definitions for synchronous functions. */
-export interface StoredIndices {
-  /**
-   * Calls a function on indices and returns its result. Reads every definition that the function looks up.
-   * @param ask must have no effects: it is called again whenever it looked up ids that had not been read
-   */
-  answer<T>(ask: (indexOf: IndexLookup) => T): Promise<T>;
-}
-
-/** Creates a reader for one request or transaction. It reads each definition once. */
-export function createStoredIndices(reader: Pick<Reader, 'get'>): StoredIndices {
+/**
+ * Creates a reader of stored definitions for synchronous functions. It belongs to one request or transaction and reads
+ * each definition once.
+ */
+export function createStoredIndices(reader: Pick<Reader, 'get'>) {
   const documentsById = new Map<string, IndexDocument | undefined>();
   return {
-    async answer(ask) {
+    /**
+     * Calls a function on indices and returns its result. Reads every definition that the function looks up.
+     * @param ask must have no effects: it is called again whenever it looked up ids that had not been read
+     */
+    async answer<T>(ask: (indexOf: IndexLookup) => T): Promise<T> {
       for (;;) {
         const unreadIds = new Set<string>();
         const answer = ask((id) => {

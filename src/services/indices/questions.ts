@@ -32,9 +32,8 @@ import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';
 import type { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import type { LevelSketch as ComputedSketch, ModelFiles } from '#jobs/tasks/indices.js';
-import { getCallMarket, type Markets } from '#market/serve/served-markets.js';
+import { getCallMarket } from '#market/serve/served-markets.js';
 import { findVersionByEtag, readHead } from '#store/history/history.js';
 import type { Context } from '../shared/context.js';
 import { resolveModelFiles } from '../shared/model-documents.js';
@@ -219,32 +218,17 @@ interface CheckedDocument {
 }
 
 /** Service that returns the definition for a request: from a body, a stored index or a run. */
-interface QuestionDefinitions {
-  /** Returns the documents that a document refers to, and the stored risk models that they use. */
-  reached(document: IndexDocument): Promise<Pick<QuestionDefinition, 'documents' | 'models'>>;
-  /** Checks the document in a body. @throws Refusal VALIDATION_FAILED */
-  checked(body: RequestBody): Promise<CheckedDocument>;
-  /**
-   * Returns the findings about a document. If the served market lacks data that the document needs, that is an error.
-   */
-  onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]>;
-  /**
-   * Returns a stored index with its version. The version is null if another version was stored during the read, or if
-   * the index is older than versions. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
-   */
-  now(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>>;
-  onStore<T>(definition: RequestBody | IndexDocument, work: () => Promise<T>): Promise<T>;
-  onRun<T>(subject: string, id: string, work: (definition: QuestionDefinition) => Promise<T>): Promise<T>;
-}
-
-function createQuestionDefinitions(context: Context): QuestionDefinitions {
+function createQuestionDefinitions(context: Context) {
   const { documents, artifacts, stores, states, markets, calendars } = context;
+
+  /** Returns the documents that a document refers to, and the stored risk models that they use. */
   async function findReached(document: IndexDocument) {
     const reachedDocuments = await resolveReached(documents, document);
     const use = { documents: reachedDocuments, storeId: markets.served()?.identity.datasetId };
     return { documents: reachedDocuments, ...(await resolveModelFiles(documents, artifacts, use)) };
   }
 
+  /** Checks the document in a body. @throws Refusal VALIDATION_FAILED */
   async function checkBody(body: RequestBody): Promise<CheckedDocument> {
     const { document, findings } = await createStoredIndices(documents).answer((lookUpIndex) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf: lookUpIndex }),
@@ -253,6 +237,9 @@ function createQuestionDefinitions(context: Context): QuestionDefinitions {
     return { document: await addStoredParts(documents, document), findings };
   }
 
+  /**
+   * Returns the findings about a document. If the served market lacks data that the document needs, that is an error.
+   */
   async function listMarketFindings(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
     const { findings, assumed } = await createStoredIndices(documents).answer((lookUpIndex) => ({
       findings: checkOnMarket(document, market, { severity: 'error', indexOf: lookUpIndex }),
@@ -262,6 +249,10 @@ function createQuestionDefinitions(context: Context): QuestionDefinitions {
     return [...findings, ...assumed];
   }
 
+  /**
+   * Returns a stored index with its version. The version is null if another version was stored during the read, or if
+   * the index is older than versions. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE
+   */
   async function readCurrent(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>> {
     const { document, etag } = await requireIndex(documents, id);
     return { document, version: await findVersionByEtag(documents, { kind: 'index', id }, etag) };
@@ -316,11 +307,8 @@ type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: bo
 
 /** Explains a definition on the served market. Returns an IndexExplanation. */
 async function explainDefinition(
-  {
-    definitions,
-    jobs,
-    markets,
-  }: { readonly definitions: QuestionDefinitions; readonly jobs: Pick<Jobs, 'query'>; readonly markets: Markets },
+  { jobs, markets }: Context,
+  definitions: ReturnType<typeof createQuestionDefinitions>,
   definition: ExplainedDefinition,
   { indexId, identifier, asOf, isOfRun }: ExplainedQuestion,
   signal: AbortSignal,
@@ -432,7 +420,7 @@ export function createIndexQuestions(
   const definitions = createQuestionDefinitions(context);
   const { reached, checked, onMarket, onStore, onRun } = definitions;
   const explain = (definition: ExplainedDefinition, question: ExplainedQuestion, signal: AbortSignal): Json =>
-    explainDefinition({ definitions, jobs, markets }, definition, question, signal);
+    explainDefinition(context, definitions, definition, question, signal);
 
   async function preview(definition: QuestionDefinition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;

@@ -45,17 +45,12 @@ const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
  * Pool of buffers into which parts are written. To fill 2 MiB with zeros for each request would be the largest cost of
  * a small table.
  */
-export interface BufferPool {
-  take(): SharedArrayBuffer;
-  /** Returns buffers that no thread writes to any more. */
-  give(buffers: Iterable<SharedArrayBuffer>): void;
-}
-
-function createBufferPool(): BufferPool {
+function createBufferPool() {
   const keptBuffers: SharedArrayBuffer[] = [];
   return {
-    take: () => keptBuffers.pop() ?? new SharedArrayBuffer(BUFFER_BYTES),
-    give(buffers) {
+    take: (): SharedArrayBuffer => keptBuffers.pop() ?? new SharedArrayBuffer(BUFFER_BYTES),
+    /** Returns buffers that no thread writes to any more. */
+    give(buffers: Iterable<SharedArrayBuffer>): void {
       for (const buffer of buffers) if (keptBuffers.length < BUFFERS_KEPT) keptBuffers.push(buffer);
     },
   };
@@ -67,7 +62,7 @@ interface BufferedPart extends ExportPart {
 
 interface PartSource {
   part(from: ExportPosition, buffer: SharedArrayBuffer): Promise<BufferedPart>;
-  readonly buffers: BufferPool;
+  readonly buffers: ReturnType<typeof createBufferPool>;
   /**
    * Receives all bytes after the last one was read, or null if there were too many. The member is null if the export is
    * known to be too large.

@@ -213,23 +213,7 @@ const RUNS_READ_MAX = 200;
 const READY_RUNS_MAX = 8;
 
 /** Runs that a warm-up prepares, and the indices of these runs. */
-interface WarmUpRuns {
-  /** Returns the latest stored run that is known. */
-  readLatest(): Promise<RunDocument | undefined>;
-  /** Reads the latest stored runs, the latest first. */
-  readAll(): Promise<RunDocument[]>;
-  find(runId: string): Promise<RunDocument | undefined>;
-  /** Returns the index of a run. If there is no such index, returns any stored index. */
-  findSubjectIndex(run: RunDocument | undefined): Promise<IndexDocument | undefined>;
-  /** Returns the index to which a run was compared; undefined if it was deleted. */
-  findBenchmark(run: RunDocument): Promise<IndexDocument | undefined>;
-  /** Returns a key for the returns of a run's securities. Runs with the same key share the returns. */
-  returnsKey(run: RunDocument): Promise<string>;
-  /** Records that a run was stored. */
-  stored(runId: string): void;
-}
-
-function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUpRuns {
+function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>) {
   /** Ids of stored runs, latest first, and the runs that the first search after the start found. */
   let storedIds: readonly string[] = [];
   let indexIds: readonly string[] | undefined;
@@ -241,6 +225,7 @@ function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUp
     return id === undefined ? undefined : await findIndex(documents, id);
   }
 
+  /** Reads the latest stored runs, the latest first. */
   async function readLatestRuns(): Promise<RunDocument[]> {
     indexIds ??= await readLatestIds();
     const runs = await Promise.all([...new Set([...storedIds, ...indexIds])].slice(0, READY_RUNS_MAX).map(findWarmRun));
@@ -254,25 +239,32 @@ function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>): WarmUp
   }
 
   return {
-    readLatest: async () => (await readLatestRuns())[0],
+    readLatest: async (): Promise<RunDocument | undefined> => (await readLatestRuns())[0],
     readAll: readLatestRuns,
     find: findWarmRun,
-    findSubjectIndex: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await findFirstIndex()),
-    async findBenchmark({ request }) {
+    /** Returns the index of a run. If there is no such index, returns any stored index. */
+    findSubjectIndex: async (run: RunDocument | undefined): Promise<IndexDocument | undefined> =>
+      (run && (await findIndex(documents, run.index_id))) ?? (await findFirstIndex()),
+    /** Returns the index to which a run was compared; undefined if it was deleted. */
+    async findBenchmark({ request }: RunDocument): Promise<IndexDocument | undefined> {
       const benchmark = BacktestFields.safeParse(request).data?.benchmark;
       return benchmark?.kind === 'index' ? await findIndex(documents, benchmark.id) : undefined;
     },
-    async returnsKey({ run_id: runId, index_id: indexId }) {
+    /** Returns a key for the returns of a run's securities. Runs with the same key share the returns. */
+    async returnsKey({ run_id: runId, index_id: indexId }: RunDocument): Promise<string> {
       const document = await findIndex(documents, indexId);
       return document?.pipeline
         ? JSON.stringify([document.calendar, document.currency, document.pipeline.treatment])
         : runId;
     },
-    stored(runId) {
+    /** Records that a run was stored. */
+    stored(runId: string): void {
       storedIds = [...new Set([runId, ...storedIds])].slice(0, READY_RUNS_MAX);
     },
   };
 }
+
+type WarmUpRuns = ReturnType<typeof createWarmUpRuns>;
 
 /** Members of the context that the warm-up reads. They are not limited to the documents of a client. */
 type WarmUpContext = Pick<Context, 'documents' | 'artifacts' | 'markets' | 'workers'>;

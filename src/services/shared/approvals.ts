@@ -108,25 +108,11 @@ const isSamePerson = (step: ApprovalStep, { author, keyId = null }: Authorship):
 const createForbiddenRefusal = ({ approval_id }: Approval, message: string): Refusal =>
   new Refusal('APPROVAL_FORBIDDEN', message, { approval_id });
 
-/** Stored approvals, and the list of open requests. Open requests are found by the digest of their content. */
-export interface StoredApprovals {
-  find(reader: Pick<DocumentReader, 'get'>, approvalId: number): Promise<Approval | undefined>;
-  findOpen(reader: Pick<DocumentReader, 'get'>, digest: string): Promise<Approval | undefined>;
-  save(tx: DocumentTransaction, approval: Approval): Promise<void>;
-  /** Removes expired requests from the list of open requests. @returns number of requests that remain open */
-  dropExpired(tx: DocumentTransaction): Promise<number>;
-  lastNumber(reader: Pick<DocumentReader, 'lastNumber'>): Promise<number>;
-  /**
-   * Iterates over approvals with a lower number than `before`. For the states pending and approved, only the list of
-   * open requests is searched.
-   */
-  newestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval>;
-}
-
 const OWNER = 'approval';
 const formatKey = (approvalId: number): string => formatNumberedId(OWNER, approvalId);
 
-function createStoredApprovals(documents: DocumentStore, now: () => number): StoredApprovals {
+/** Stored approvals, and the list of open requests. Open requests are found by the digest of their content. */
+function createStoredApprovals(documents: DocumentStore, now: () => number) {
   /** Returns an approval with its current state, which is `expired` after its deadline. */
   const updateState = (approval: Approval): Approval =>
     isOpen(approval) && Date.parse(approval.expires_at) <= now() ? { ...approval, state: 'expired' } : approval;
@@ -153,6 +139,7 @@ function createStoredApprovals(documents: DocumentStore, now: () => number): Sto
       await tx.put('approval-state', OWNER, { open: next } satisfies OpenApprovals);
   }
 
+  /** Removes expired requests from the list of open requests. @returns number of requests that remain open */
   async function removeExpired(tx: DocumentTransaction): Promise<number> {
     const openApprovals = await readOpenApprovals(tx);
     const keptApprovals = [];
@@ -166,6 +153,10 @@ function createStoredApprovals(documents: DocumentStore, now: () => number): Sto
     return keptApprovals.length;
   }
 
+  /**
+   * Iterates over approvals with a lower number than `before`. For the states pending and approved, only the list of
+   * open requests is searched.
+   */
   async function* listNewestFirst(state: ApprovalState | undefined, before: number): AsyncGenerator<Approval> {
     const isOpenState = state === 'pending' || state === 'approved';
     const last = await readLastNumber(documents);
@@ -179,7 +170,8 @@ function createStoredApprovals(documents: DocumentStore, now: () => number): Sto
     }
   }
 
-  const readLastNumber: StoredApprovals['lastNumber'] = (reader) => reader.lastNumber('approval', OWNER);
+  const readLastNumber = (reader: Pick<DocumentReader, 'lastNumber'>): Promise<number> =>
+    reader.lastNumber('approval', OWNER);
 
   return {
     find: findApproval,

@@ -13,12 +13,6 @@ export interface CompletedRequest {
   readonly keyId: string | null;
 }
 
-/** Counters of requests and jobs by key. */
-export interface KeyMetrics {
-  request(keyId: string | null): void;
-  jobEnded(job: Pick<EndedJob, 'owner' | 'kind' | 'outcome'>): void;
-}
-
 /**
  * Maximum number of keys with their own series. A key has one series per kind of job and outcome. All other keys are
  * counted together.
@@ -27,7 +21,8 @@ const KEYS_MAX = 256;
 const NO_KEY_LABEL = 'none';
 const OTHER_KEYS_LABEL = 'other';
 
-function createKeyMetrics(registers: Registry[]): KeyMetrics {
+/** Counters of requests and jobs by key. */
+function createKeyMetrics(registers: Registry[]) {
   const requests = new Counter({
     name: 'divisor_key_requests_total',
     help: 'Requests by the id of their key. none: requests without a key. other: all keys after the first 256.',
@@ -50,8 +45,9 @@ function createKeyMetrics(registers: Registry[]): KeyMetrics {
   }
 
   return {
-    request: (keyId) => requests.inc({ key: formatLabel(keyId) }),
-    jobEnded: ({ owner, kind, outcome }) => jobs.inc({ key: formatLabel(owner), kind, outcome }),
+    request: (keyId: string | null): void => requests.inc({ key: formatLabel(keyId) }),
+    jobEnded: ({ owner, kind, outcome }: Pick<EndedJob, 'owner' | 'kind' | 'outcome'>): void =>
+      jobs.inc({ key: formatLabel(owner), kind, outcome }),
   };
 }
 

@@ -11,7 +11,6 @@ import type { MarketInterpretation } from '#market/mapping/mapped-content.js';
 import {
   findVersionFileByBytes,
   listFolderFiles,
-  type Locations,
   selectUnreadFiles,
   type TableFiles,
   toVersionFiles,
@@ -357,37 +356,9 @@ export function refuseUnreadableStore(datasetId: string, findings: readonly Find
   });
 }
 
-/** Service that reads folders. A folder can change while it is read. */
-interface FolderReading {
+/** Creates the service that reads folders. A folder can change while it is read. */
+function createFolderReading({ locations, timestamp }: SourceContext) {
   /** Lists the files of each table. If the folder does not exist, returns undefined and adds a problem. */
-  list(source: SourceTerms, problems: Problems): Promise<TableFiles | undefined>;
-  /** Reads some files of a folder. All of them must still exist when they are read. */
-  readFiles(
-    source: SourceTerms,
-    listed: TableFiles,
-    input: MarketTasks['readFiles'],
-    options: MarketTaskOptions,
-  ): Promise<MarketTaskResult>;
-  /** Returns the digests of the readable files of a folder. */
-  digest(source: SourceTerms): Promise<readonly SourceDigest[]>;
-  /** Reads all files of a folder. */
-  read(
-    source: SourceTerms,
-    options: MarketTaskOptions,
-  ): Promise<MarketTaskResult & { readonly known?: readonly VersionFile[] }>;
-  /**
-   * Returns the files of a folder if they still have the content from which the store was read; otherwise undefined.
-   */
-  unchanged(store: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly VersionFile[] | undefined>;
-}
-
-function createFolderReading({
-  locations,
-  timestamp,
-}: {
-  readonly locations: Locations;
-  readonly timestamp: () => string;
-}): FolderReading {
   async function list({ location, tables, mapping }: SourceTerms, problems: Problems): Promise<TableFiles | undefined> {
     const ownLocations = locations.forRegistered(location ?? '');
     const resolvedPath = await ownLocations.resolve(location ?? '', 'folder');
@@ -396,6 +367,7 @@ function createFolderReading({
     return undefined;
   }
 
+  /** Reads some files of a folder. All of them must still exist when they are read. */
   async function readFiles(
     source: SourceTerms,
     tableFiles: TableFiles,
@@ -415,6 +387,7 @@ function createFolderReading({
     return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
   }
 
+  /** Reads all files of a folder. */
   async function read(
     source: SourceTerms,
     options: MarketTaskOptions,
@@ -435,13 +408,20 @@ function createFolderReading({
 
   return {
     list,
-    async digest(source) {
+    /** Returns the digests of the readable files of a folder. */
+    async digest(source: SourceTerms): Promise<readonly SourceDigest[]> {
       const files = await list(source, createProblems());
       return files === undefined ? [] : digestReadable(files);
     },
     readFiles,
     read,
-    async unchanged({ files: digests, ...source }) {
+    /**
+     * Returns the files of a folder if they still have the content from which the store was read; otherwise undefined.
+     */
+    async unchanged({
+      files: digests,
+      ...source
+    }: SourceTerms & Pick<DatasetDocument, 'files'>): Promise<readonly VersionFile[] | undefined> {
       if (source.kind !== 'folder') return undefined;
       const listedAt = Date.parse(timestamp());
       const currentFiles = await list(source, createProblems());
@@ -511,7 +491,10 @@ export interface AddedContent {
 
 /** Reads the new files of a folder. If bars of stored days may have changed, reads the whole market. */
 async function readFolderAddition(
-  { folders, timestamp }: { readonly folders: FolderReading; readonly timestamp: () => string },
+  {
+    folders,
+    timestamp,
+  }: { readonly folders: ReturnType<typeof createFolderReading>; readonly timestamp: () => string },
   source: SourceTerms,
   { lastDay, knownFiles }: AdditionOptions,
   options: MarketTaskOptions,
@@ -623,10 +606,11 @@ export interface DatasetLoading {
 
 /** @param regenerate generates the files of a synthetic store again: see `createRegeneration` */
 export function createDatasetLoading(
-  { locations, databases, files: storeFiles, calendarsInUse, timestamp }: SourceContext,
+  context: SourceContext,
   regenerate: (source: SourceTerms) => Promise<boolean>,
 ): DatasetLoading {
-  const folders = createFolderReading({ locations, timestamp });
+  const { databases, files: storeFiles, calendarsInUse, timestamp } = context;
+  const folders = createFolderReading(context);
 
   async function readDatabase(source: SourceTerms, options: MarketTaskOptions): Promise<MarketTaskResult> {
     const { location, tables } = source;

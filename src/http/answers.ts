@@ -1,43 +1,11 @@
-import { parseAccept } from 'hono/utils/accept';
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Success } from '#contract/route.js';
 import { type ErrorDetail, ERRORS, type Refusal } from '#domain/base/refusals.js';
+import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
 import type { Reply, RequestContext } from './handler.js';
 
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
-
-/** Content codings of stored bytes, best first. */
-export const CODINGS = ['br', 'gzip'] as const;
-export type Coding = (typeof CODINGS)[number];
-
-/**
- * Returns the best compression that a client accepts; null if the bytes are sent unchanged.
- * @source RFC 9110, section 12.5.3
- */
-export function selectCoding(acceptEncoding: string | undefined): Coding | null {
-  if (acceptEncoding === undefined) return null;
-  const weights = new Map(parseRanges(acceptEncoding).map(({ type, quality }) => [type, quality]));
-  const findWeight = (coding: string): number => weights.get(coding) ?? weights.get('*') ?? 0;
-  const [best] = CODINGS.filter((coding) => findWeight(coding) > 0).toSorted((a, b) => findWeight(b) - findWeight(a));
-  // The client accepts unchanged bytes unless it refuses them by name.
-  return best === undefined || findWeight(best) < (weights.get('identity') ?? 0) ? null : best;
-}
-
-/** Entry of `Accept` or `Accept-Encoding`. */
-export interface AcceptedRange {
-  /** Media type, range or coding in lower case. */
-  readonly type: string;
-  /** From 0 to 1; 0 if the header states no number. */
-  readonly quality: number;
-}
-
-/** Parses `Accept` or `Accept-Encoding`. */
-export const parseRanges = (header: string): AcceptedRange[] =>
-  parseAccept(header.toLowerCase()).map(({ type, params: { q = '1' } }) => ({
-    type,
-    quality: Math.min(1, Math.max(0, Number(q) || 0)),
-  }));
 
 /**
  * Seconds after which a client may try again, by error code: codes with status 503 or 429, and other temporary
@@ -109,6 +77,23 @@ export function toDocumentReply(stored: { readonly etag?: string | null | undefi
   const { etag, ...members } = stored;
   const [json] = Object.values(members);
   return { json, ...(typeof etag === 'string' && { documentEtag: etag }) };
+}
+
+/** Returns the export format of a media type. */
+export function parseExportFormat(media: string): ExportFormat {
+  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // the routes offer only these media types
+}
+
+/** Names the file as which a browser stores a reply. */
+export const nameFile = (name: string): Readonly<Record<string, string>> => ({
+  'Content-Disposition': `attachment; filename="${name}"`,
+});
+
+/** Returns the reply of a file in a format. Text formats name their encoding. */
+export function toFileReply(name: string, format: ExportFormat, reply: Reply): Reply {
+  const { media, extension } = EXPORT_FORMATS[format];
+  const type = format === 'csv' || format === 'json' ? `${media}; charset=utf-8` : media;
+  return { ...reply, type, headers: { ...nameFile(`${name}.${extension}`), ...reply.headers } };
 }
 
 /**

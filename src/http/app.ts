@@ -25,9 +25,9 @@ import { addHeaders, compressResponses } from './middleware/headers.js';
 import { logRequests, toRefusal } from './middleware/log.js';
 import { createFailedKeys, createKeyRates, createKeyTurns, type KeyRates } from './middleware/rates.js';
 import { identifyRequests, traceRequests } from './middleware/tracing.js';
-import { type AssertCallback, createOperation, type OperationOptions, refuseCallbacks } from './pipeline.js';
+import { createOperation, DEFAULT_SERVICES, type OperationOptions, type OperationServices } from './pipeline.js';
 
-export interface AppDependencies<T extends Record<string, Route>> {
+export interface AppDependencies<T extends Record<string, Route>> extends Partial<OperationServices> {
   readonly api: T;
   readonly handlers: Handlers<T>;
   readonly authenticate: Authenticate;
@@ -43,28 +43,14 @@ export interface AppDependencies<T extends Record<string, Route>> {
    * Resolves when the data that was served before the restart is served again, or has failed to load. Default: at once.
    */
   readonly dataSettled?: () => Promise<void>;
-  /** Runs work on a named store. Default: on the active store. */
-  readonly withinStore?: OperationOptions['withinStore'];
-  /** Makes writes of other processes visible. Called before this process handles a request. */
-  readonly follow?: () => Promise<void>;
   /** Maximum time in ms that a request waits for `dataSettled`. After that time the request is refused. */
   readonly dataWaitMs?: number;
   /** Addresses whose `X-Forwarded-For` is trusted. Default: none. */
   readonly isTrustedProxy?: IsAddressOf;
   /** True if the service can be reached only over HTTPS. A response header then states this. */
   readonly isSecure?: boolean;
-  /** Documents that a client may access. Default: all. */
-  readonly findReach?: OperationOptions['findReach'];
-  /** Checks the callbacks of jobs. Default: refuses all. */
-  readonly assertCallback?: AssertCallback;
   /** Receives refused keys and reads for the audit log. Default: none. */
   readonly notes?: Pick<AuditNotes, 'refusedKey' | 'read'>;
-  /** True to refuse requests that write or start jobs. Default: false. */
-  readonly isReadOnly?: boolean;
-  /** Finds versions of documents, for the addresses of results. Default: none is known. */
-  readonly findVersion?: OperationOptions['findVersion'];
-  /** Checks large bodies in a thread. Default: the event loop checks all bodies. */
-  readonly checkLargeBody?: OperationOptions['checkLargeBody'];
   /** Called with every response, for the metrics. */
   readonly observe?: (answer: CompletedRequest) => void;
 }
@@ -87,34 +73,14 @@ export interface App {
   refuse(refusal: Refusal): Response | Promise<Response>;
 }
 
-const onActiveStore: OperationOptions['withinStore'] = async (_storeId, work) => work();
-
 /**
  * Creates the HTTP application: a Hono application with the routes of the table. All requests pass the same middleware.
  */
 export function createApp<const T extends Record<string, Route>>(dependencies: AppDependencies<T>): App {
-  const {
-    api,
-    authenticate,
-    version,
-    log,
-    notes,
-    follow,
-    checkLargeBody,
-    observe = () => {},
-    delay = (ms) => delayByClock(ms),
-    dataSettled = async () => {},
-    dataWaitMs = 0,
-    withinStore = onActiveStore,
-    assertCallback = refuseCallbacks,
-    isTrustedProxy = () => false,
-    findReach = async () => undefined,
-    findVersion = async () => null,
-    isSecure = false,
-    isReadOnly = false,
-    requestSeconds = LIMITS.MAX_REQUEST_SECONDS,
-    keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
-  } = dependencies;
+  const { api, authenticate, version, log, notes, observe = () => {} } = dependencies;
+  const { isTrustedProxy = () => false, isSecure = false, delay = (ms) => delayByClock(ms) } = dependencies;
+  const { dataSettled = async () => {}, dataWaitMs = 0, requestSeconds = LIMITS.MAX_REQUEST_SECONDS } = dependencies;
+  const { keyRates = createKeyRates({ monotonicMs: () => performance.now() }) } = dependencies;
   const failedKeys = createFailedKeys(() => performance.now());
   const identify = createIdentify(authenticate, keyRates, isTrustedProxy);
   let isDraining = false;
@@ -135,17 +101,12 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     throw new Refusal('ROUTE_NOT_FOUND', `No route has the path ${c.req.path.slice(0, 200)}.`);
   });
   addRoutes(hono, dependencies, {
+    ...DEFAULT_SERVICES,
+    ...dependencies,
     identify,
     requestSeconds,
-    withinStore,
-    dataSettled: () => waitAtMost(dataSettled(), dataWaitMs),
-    follow,
-    assertCallback,
-    authenticate: (c) => authenticate(getSender(c, isTrustedProxy)),
-    findReach,
-    isReadOnly,
-    checkLargeBody,
-    findVersion,
+    dataSettled: () => Promise.race([dataSettled(), delayByClock(dataWaitMs, undefined, { ref: false })]),
+    authenticateAgain: (c) => authenticate(getSender(c, isTrustedProxy)),
     awaitTurn: createKeyTurns(),
     paths: new Set(Object.values<Route>(api).map(({ path }) => path)),
     noteRead: (c, operation) =>
@@ -239,16 +200,6 @@ function formatSegmentOrder(path: string): string {
     .split('/')
     .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
     .join('');
-}
-
-/** Resolves when the work ends, or at the latest after `ms`. */
-async function waitAtMost(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, timeout]);
-  clearTimeout(timer);
 }
 
 function refuseMethod(method: string, allowedMethods: readonly string[]): Refusal {

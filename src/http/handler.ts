@@ -1,24 +1,14 @@
 import type { Context } from 'hono';
 import type { z } from 'zod';
-import type { TraceContext } from '#base/tracing/tracing.js';
+import { formatJobParent, type TraceContext } from '#base/tracing/tracing.js';
 import type { Body, Route, Scope } from '#contract/route.js';
-import type { Refusal } from '#domain/base/refusals.js';
-import type { Authorship } from '#domain/definition/versions.js';
-import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
+import { type Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { type Authorship, LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
+import type { JobPriority } from '#domain/outputs/job-priority.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { RequestedRun } from '#services/shared/run-documents.js';
-
-/** Returns the export format of a media type. */
-export function parseExportFormat(media: string): ExportFormat {
-  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // the routes offer only these media types
-}
-
-/** Returns the `Content-Type` of a format; text formats name their encoding. */
-export function getContentType(format: ExportFormat): string {
-  const { media } = EXPORT_FORMATS[format];
-  return format === 'csv' || format === 'json' ? `${media}; charset=utf-8` : media;
-}
+import type { SentBody } from './request.js';
 
 /** Authenticated client. It has a key, or it is a client on this machine that needs no key and has all scopes. */
 export interface Principal {
@@ -82,53 +72,114 @@ type ParsedBody<B> = B extends Body
       : z.output<B['schema']>
   : undefined;
 
-/** Request body that the handler reads as a stream. */
-export interface Upload {
-  readonly media: string;
-  /** Bytes of the body. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST if the body is incomplete */
-  readonly bytes: AsyncIterable<Uint8Array>;
-}
+/** Values of a request that the schemas of its route have parsed, and a check that the client still has access. */
+type ParsedValues<R extends Route> = Pick<RouteRequest<R>, 'params' | 'query' | 'media' | 'isStillAllowed'>;
 
-/** Request whose path, query and JSON syntax are already checked. */
-export interface RouteRequest<R extends Route> {
+/**
+ * Request whose path, query and JSON syntax are already checked. A handler may take single members out of it. It is a
+ * class, because getters in an object literal cost more than all other members together.
+ */
+export class RouteRequest<R extends Route> {
+  readonly #context: RequestContext;
+  readonly #sent: SentBody | undefined;
+  readonly principal: Principal;
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
-  /**
-   * Parses the body by its schema. For a document, returns the JSON object. A handler must first find the resource in
-   * the path, because an unknown resource is reported before an invalid body.
-   * @throws Refusal VALIDATION_FAILED
-   */
-  body(): ParsedBody<R['body']>;
-  /**
-   * Returns the entries of the member that the route declares as `lines`, as lines of JSON. The member is then an empty
-   * list in the body. Returns undefined for a small body.
-   */
-  lines(): Uint8Array | undefined;
-  /** Returns the body as a stream if the route accepts its media type as a file; otherwise undefined. */
-  upload(): Upload | undefined;
-  /**
-   * Returns the precondition in `If-Match`; undefined if the header is absent. The service checks it in the transaction
-   * that writes: see `src/services/shared/documents.ts`.
-   */
-  precondition(): Precondition | undefined;
   /**
    * Media type of the response: the one that matches `Accept` best, or the first one for the requested format. Empty if
    * the route has no media types.
    */
   readonly media: string;
-  /** Returns the raw query string after the question mark. */
-  search(): string;
-  /** Returns a header of the request by lower-case name. */
-  header(name: string): string | undefined;
-  readonly principal: Principal;
-  /** Returns author and note of a write. @throws Refusal VALIDATION_FAILED for a note that is too long */
-  authorship(): Authorship;
-  /** Trace context of the submitted work. */
-  readonly origin: JobOrigin;
-  /** Aborts when the client disconnects. */
-  readonly signal: AbortSignal;
   /** Resolves to false if the key has expired or was revoked since the request. For long responses. */
-  isStillAllowed(): Promise<boolean>;
+  readonly isStillAllowed: () => Promise<boolean>;
+
+  constructor(context: RequestContext, sent: SentBody | undefined, values: ParsedValues<R>) {
+    this.#context = context;
+    this.#sent = sent;
+    this.principal = context.get('principal');
+    this.params = values.params;
+    this.query = values.query;
+    this.media = values.media;
+    this.isStillAllowed = values.isStillAllowed;
+  }
+
+  /** Returns a header of the request by lower-case name. */
+  get header() {
+    const { req } = this.#context;
+    return (name: string): string | undefined => req.header(name);
+  }
+
+  /**
+   * Parses the body by its schema. For a document, returns the JSON object. A handler must first find the resource in
+   * the path, because an unknown resource is reported before an invalid body.
+   * @throws Refusal VALIDATION_FAILED
+   */
+  get body() {
+    const sent = this.#sent;
+    return () => sent?.read() as ParsedBody<R['body']>;
+  }
+
+  /**
+   * Returns the entries of the member that the route declares as `lines`, as lines of JSON. The member is then an empty
+   * list in the body. Returns undefined for a small body.
+   */
+  get lines() {
+    const sent = this.#sent;
+    return () => sent?.lines;
+  }
+
+  /** Returns the body as a stream if the route accepts its media type as a file; otherwise undefined. */
+  get upload() {
+    const sent = this.#sent;
+    return () => sent?.upload;
+  }
+
+  /**
+   * Returns the precondition in `If-Match`; undefined if the header is absent. The service checks it in the transaction
+   * that writes: see `src/services/shared/documents.ts`.
+   */
+  get precondition() {
+    const { header } = this;
+    return () => parseIfMatch(header('if-match'));
+  }
+
+  /** Returns author and note of a write. @throws Refusal VALIDATION_FAILED for a note that is too long */
+  get authorship() {
+    const { header, principal } = this;
+    const requestId = this.#context.get('requestId');
+    return (): Authorship => ({
+      author: principal.name ?? LOCAL_AUTHOR,
+      keyId: principal.keyId,
+      note: findNote(header('x-change-note')),
+      requestId,
+    });
+  }
+
+  /** Returns the raw query string after the question mark. */
+  get search() {
+    return () => getSearch(this.#context);
+  }
+
+  /** Trace context of the submitted work. */
+  get origin(): JobOrigin {
+    const [requestId, trace] = [this.#context.get('requestId'), this.#context.get('trace')];
+    const { callback, priority } = this.query as StartQuery; // the schema of each route with callbacks or priorities has these members
+    return {
+      owner: this.principal.keyId,
+      author: this.principal.name,
+      note: findNote(this.header('x-change-note')),
+      requestId,
+      traceId: trace === null ? null : trace.traceId,
+      ...(trace !== null && { traceParent: formatJobParent(trace) }),
+      callback: callback ?? null,
+      ...(priority !== undefined && { priority }),
+    };
+  }
+
+  /** Aborts when the client disconnects. */
+  get signal() {
+    return this.#context.req.raw.signal;
+  }
 }
 
 /** Reply of a handler. It has at most one of `json`, `text`, `bytes` and `stream`, and none of them with status 204. */
@@ -173,4 +224,42 @@ export interface RunParameters {
 /** Reads the run that a request names. */
 export function readRunParameters({ params, query }: RunParameters): RequestedRun {
   return { subject: params.index_id, id: query.run_id };
+}
+
+/** Returns the query string without the question mark. */
+export function getSearch({ req: { url } }: RequestContext): string {
+  const queryStart = url.indexOf('?');
+  return queryStart === -1 ? '' : url.slice(queryStart + 1);
+}
+
+/** Query members of the routes that start jobs. */
+interface StartQuery {
+  readonly callback?: string;
+  readonly priority?: JobPriority;
+}
+
+/** Returns the note of a write, decoded as UTF-8 if possible. @throws Refusal VALIDATION_FAILED */
+function findNote(header: string | undefined): string | null {
+  if (header === undefined || header === '') return null;
+  const note = decodeUtf8(header);
+  const length = [...note].length;
+  if (length <= NOTE_LENGTH_MAX) return note;
+  const message = `X-Change-Note has ${length} characters; at most ${NOTE_LENGTH_MAX} are accepted.`;
+  throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'X-Change-Note' }]);
+}
+
+/** Decodes a header as UTF-8 if its bytes are valid UTF-8. Headers arrive as Latin-1. */
+function decodeUtf8(header: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
+  } catch {
+    return header;
+  }
+}
+
+/** Parses etags and removes their quotes. A weak etag never matches, because preconditions compare strongly. */
+function parseIfMatch(header: string | undefined): Precondition | undefined {
+  if (header === undefined) return undefined;
+  if (header.trim() === '*') return '*';
+  return header.split(',').flatMap((name) => /^"([^"]*)"$/.exec(name.trim())?.[1] ?? []);
 }

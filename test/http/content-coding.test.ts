@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { selectCoding } from '#http/answers.js';
+import { selectCoding } from '#http/request.js';
 
 test.each([
   [undefined, null],

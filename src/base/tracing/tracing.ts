@@ -202,6 +202,13 @@ export function reportTiming(
 export const formatTraceParent = ({ traceId, spanId, isSampled }: SpanContext): string =>
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
+/**
+ * Returns the parent span for the jobs of a request: the span of this service if it is recorded, otherwise the span of
+ * the client.
+ */
+export const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
+  `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
+
 /** Parses a `traceparent`. Returns undefined for any other text. */
 export function parseTraceParent(text: string | null | undefined): SpanContext | undefined {
   const sent = parseTraceContext(text ?? null);

@@ -2,8 +2,9 @@ import type { MiddlewareHandler } from 'hono';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { formatTraceResponse } from '#base/tracing/tracing.js';
-import { type Coding, JSON_CONTENT_TYPE, selectCoding } from '../answers.js';
+import { JSON_CONTENT_TYPE } from '../answers.js';
 import type { Env, RequestContext } from '../handler.js';
+import { type Coding, selectCoding } from '../request.js';
 
 /** Headers that forbid a browser to guess media types, and other sites to embed a response or to run it as a page. */
 const SECURE_HEADERS = {

@@ -31,13 +31,6 @@ function startTrace(): TraceContext | null {
   return newTrace && { ...newTrace, parentId: null, flags: newTrace.isSampled ? '01' : '00' };
 }
 
-/**
- * Returns the parent span for the jobs of a request: the span of this service if it is recorded, otherwise the span of
- * the client.
- */
-export const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
-  `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
-
 /** Runs each request in its span, and reports its end. The response names the span. */
 export const traceRequests: MiddlewareHandler<Env> = (c, next) => {
   c.set('startedMs', performance.now());

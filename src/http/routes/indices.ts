@@ -5,15 +5,14 @@ import { JSON_TYPE } from '#contract/route.js';
 import type { strategyRoutes } from '#contract/strategies.js';
 import { type Day, parseValidDay } from '#domain/base/time.js';
 import { findTextInEffect } from '#domain/definition/amendments.js';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import type { Events } from '#services/indices/events.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { IndexQuestions } from '#services/indices/questions.js';
 import type { Strategies } from '#services/indices/strategies.js';
 import type { PurgedDocument } from '#services/shared/versions.js';
 import { formatEventCalendar } from '#views/icalendar.js';
+import { nameFile, parseExportFormat, toFileReply } from '../answers.js';
 import type { OwnHandlers, Removals } from '../calls.js';
-import { getContentType, parseExportFormat } from '../handler.js';
 
 export function createEventHandlers(events: Events, today: () => Day): OwnHandlers<typeof eventRoutes> {
   return {
@@ -21,11 +20,7 @@ export function createEventHandlers(events: Events, today: () => Day): OwnHandle
       const result = await events.list(query);
       if (media === JSON_TYPE) return { json: result };
       const bytes = new TextEncoder().encode(formatEventCalendar(result, today()));
-      return {
-        bytes,
-        type: `${media}; charset=utf-8`,
-        headers: { 'Content-Disposition': 'attachment; filename="divisor-events.ics"' },
-      };
+      return { bytes, type: `${media}; charset=utf-8`, headers: nameFile('divisor-events.ics') };
     },
   };
 }
@@ -59,10 +54,7 @@ export function createIndexHandlers(
     async packRebalance({ params, media, body, signal }) {
       const format = parseExportFormat(media);
       const bytes = await questions.rebalancePack(params.index_id, { request: body(), format }, signal);
-      if (format === 'json') return { bytes };
-      const file = `${params.index_id}-orders.${EXPORT_FORMATS[format].extension}`;
-      const headers = { 'Content-Disposition': `attachment; filename="${file}"` };
-      return { bytes, type: getContentType(format), headers };
+      return format === 'json' ? { bytes } : toFileReply(`${params.index_id}-orders`, format, { bytes });
     },
   };
 }

@@ -4,7 +4,6 @@ import type { riskModelImportRoutes, riskModelRoutes } from '#contract/risk-mode
 import type { studyRoutes } from '#contract/studies.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 import { createAccountTemplate } from '#domain/personal/account-table.js';
 import { ImportTerms, MODEL_FILES } from '#domain/risk/model-terms.js';
 import type { Indices } from '#services/indices/indices.js';
@@ -13,10 +12,10 @@ import type { Optimise } from '#services/optimise/optimisations.js';
 import type { Studies } from '#services/optimise/studies.js';
 import type { ImportedModelBody, RiskModelImports } from '#services/risk/estimation.js';
 import type { RiskModels } from '#services/risk/models.js';
-import { ARROW_TYPE } from '#views/formats/text.js';
-import { toDocumentReply, toJobReply } from '../answers.js';
+import { ARROW_TYPE, CSV_CONTENT_TYPE } from '#views/formats/text.js';
+import { nameFile, parseExportFormat, toDocumentReply, toJobReply, toFileReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
-import { getContentType, parseExportFormat, type RouteRequest } from '../handler.js';
+import type { RouteRequest } from '../handler.js';
 
 export function createBatchHandlers(batches: Batches, results: BatchResults): OwnHandlers<typeof batchRoutes> {
   return {
@@ -32,17 +31,13 @@ export function createBatchHandlers(batches: Batches, results: BatchResults): Ow
     async getBatchAccounts({ params: { batch_id: batchId }, query: { block, table }, media }) {
       const format = parseExportFormat(media);
       if (format === 'json') return { bytes: await results.accounts({ batchId, block }) };
-      const name = `${batchId}_${table}_${block}.${EXPORT_FORMATS[format].extension}`;
-      return {
-        bytes: await results.table({ batchId, block, table, format }),
-        type: getContentType(format),
-        headers: { 'Content-Disposition': `attachment; filename="${name}"` },
-      };
+      const bytes = await results.table({ batchId, block, table, format });
+      return toFileReply(`${batchId}_${table}_${block}`, format, { bytes });
     },
     getBatchTemplate: () => ({
       text: createAccountTemplate(),
-      type: 'text/csv; charset=utf-8',
-      headers: { 'Content-Disposition': 'attachment; filename="accounts.csv"' },
+      type: CSV_CONTENT_TYPE,
+      headers: nameFile('accounts.csv'),
     }),
   };
 }

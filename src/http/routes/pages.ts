@@ -14,8 +14,8 @@ import {
   renderGuideText,
 } from '#views/documentation/page.js';
 import { renderReferencePage } from '#views/documentation/reference.js';
-import { type Coding, selectCoding } from '../answers.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
+import { type Coding, selectCoding } from '../request.js';
 
 type PageRequest = Pick<RouteRequest<Route>, 'header' | 'media'>;
 

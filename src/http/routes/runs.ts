@@ -10,7 +10,7 @@ import type { sqlRoutes } from '#contract/sql.js';
 import type { sweepRoutes } from '#contract/sweeps.js';
 import type { StaleState } from '#domain/backtest/plan.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
-import { EXPORT_FORMATS, type ExportFormat } from '#domain/outputs/export-table.js';
+import type { ExportFormat } from '#domain/outputs/export-table.js';
 import type { Reports, StoredTemplate } from '#services/reports/reports.js';
 import type { Analytics, BacktestBatches, Reruns } from '#services/runs/backtests.js';
 import type { OutsideDifferences, Replays, RunDifferences } from '#services/runs/differences.js';
@@ -21,17 +21,9 @@ import type { Sweeps } from '#services/runs/sweeps.js';
 import type { RunViews } from '#services/runs/views.js';
 import type { StoredBytes } from '#services/shared/stamped-json.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
-import { namesEtag, toJobReply } from '../answers.js';
+import { namesEtag, parseExportFormat, toJobReply, toFileReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
-import {
-  getContentType,
-  type Handler,
-  type Handlers,
-  parseExportFormat,
-  readRunParameters,
-  type Reply,
-  type RunParameters,
-} from '../handler.js';
+import { type Handler, type Handlers, readRunParameters, type Reply, type RunParameters } from '../handler.js';
 import { HASH_MEMBER, hashResult, shortenHash } from '../sources.js';
 
 /** Routes that are not views of one run. */
@@ -88,20 +80,17 @@ export function createExportHandlers(exports: Exports): OwnHandlers<typeof expor
   return {
     async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
       const format = parseExportFormat(media);
-      const { extension } = EXPORT_FORMATS[format];
       const {
         etag,
         runId: pinned,
         stale,
         open,
       } = await exports.export({ subject: runId, id: query.run_id }, { ...query, table, format });
-      const headers = {
-        'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
-        ...(stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') }),
-      };
+      const headers = stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') };
       // If the client already has this version, the response is a 304 and the file is not written.
-      if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag, headers };
-      return { ...(await open(signal)), type: getContentType(format), etag, headers, pins: { run_id: pinned } };
+      const isKnown = namesEtag(header('if-none-match'), etag);
+      const content = isKnown ? { bytes: NO_BYTES } : { ...(await open(signal)), pins: { run_id: pinned } };
+      return toFileReply(`${runId}-${table}`, format, { ...content, etag, headers });
     },
   };
 }
@@ -166,12 +155,9 @@ function createViewHandler({ view, success }: ViewRoute, views: RunViews): Handl
     const question = { terms: view, name: readRunParameters(runParameters), query, format, body };
     const { bytes, etag, runId, contentHash } = await views.show(question, signal);
     const pins = { run_id: runId, ...(contentHash !== undefined && { [HASH_MEMBER]: shortenHash(contentHash) }) };
-    if (format === 'json') return { bytes, etag, pins };
-    const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(
-      '-',
-    );
-    const headers = { 'Content-Disposition': `attachment; filename="${name}.${EXPORT_FORMATS[format].extension}"` };
-    return { bytes, etag, type: getContentType(format), headers, pins };
+    const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])];
+    const reply = { bytes, etag, pins };
+    return format === 'json' ? reply : toFileReply(name.join('-'), format, reply);
   };
 }
 
@@ -202,12 +188,7 @@ export function createDifferenceHandlers(differences: OutsideDifferences): OwnHa
     async getDifference({ params: { index_id: id }, query: { table }, media }) {
       const format = parseExportFormat(media);
       if (format === 'json') return { json: await differences.last(id) };
-      const name = `${id}_${table}.${EXPORT_FORMATS[format].extension}`;
-      return {
-        bytes: await differences.table(id, { table, format }),
-        type: getContentType(format),
-        headers: { 'Content-Disposition': `attachment; filename="${name}"` },
-      };
+      return toFileReply(`${id}_${table}`, format, { bytes: await differences.table(id, { table, format }) });
     },
   };
 }
@@ -228,14 +209,8 @@ export function createSqlHandlers(sql: Sql): OwnHandlers<typeof sqlRoutes> {
       const { query, format: namedFormat } = body();
       const format = namedFormat ?? (parseExportFormat(media) as 'json' | 'csv' | 'arrow' | 'parquet'); // the route offers these formats
       const { stream, rows, isTruncated } = await sql.answer({ query, format }, { client: principal.keyId, signal });
-      const headers = {
-        'X-Rows': String(rows),
-        'X-Truncated': String(isTruncated),
-        ...(format === 'json'
-          ? {}
-          : { 'Content-Disposition': `attachment; filename="result.${EXPORT_FORMATS[format].extension}"` }),
-      };
-      return { stream, type: getContentType(format), headers };
+      const headers = { 'X-Rows': String(rows), 'X-Truncated': String(isTruncated) };
+      return format === 'json' ? { stream, headers } : toFileReply('result', format, { stream, headers });
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Days } from '#services/daily-plans/days.js';
 import type { Schedules } from '#services/daily-plans/schedules.js';
 import type { Clients } from '#services/delivery/clients.js';
 import type { DeliveryRecords } from '#services/delivery/deliveries.js';
-import { toDocumentReply } from '../answers.js';
+import { nameFile, toDocumentReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
 import type { Principal } from '../handler.js';
 
@@ -58,7 +58,7 @@ export function createScheduleHandlers(
         length: bytes,
         etag: sha256,
         type: 'application/octet-stream',
-        headers: { 'Content-Disposition': `attachment; filename="${params.file_name}"` },
+        headers: nameFile(params.file_name),
       };
     },
     async listDayDeliveries({ params: { schedule_id: scheduleId, date }, signal }) {

@@ -12,7 +12,7 @@ import type { PriceOverriding } from '#services/stores/price-overrides.js';
 import type { Datasets } from '#services/stores/stores.js';
 import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
 import { formatReferenceCsv } from '#views/asset.js';
-import { toDocumentReply } from '../answers.js';
+import { nameFile, toDocumentReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
 import type { Reply, RouteRequest } from '../handler.js';
 
@@ -82,7 +82,7 @@ export function createDatasetHandlers(datasets: Datasets): OwnHandlers<typeof st
     }),
     getImportTemplate({ query, media }) {
       const { bytes, type, name } = datasets.template(query.format ?? (media === ZIP_TYPE ? 'csv.zip' : 'xlsx'));
-      return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
+      return { bytes, type, headers: nameFile(name) };
     },
     generateSynthetic: async (request) => ({
       json: await datasets.generate(request.body(), request.origin, request.authorship()),

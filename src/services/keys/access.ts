@@ -1,8 +1,10 @@
 import type { DocumentAccess } from '#contract/access.js';
+import type { Route } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { isIdWithin, mayRead, type Reach } from '#domain/definition/reach.js';
+import { isIdWithin, mayRead, NAMED_DOCUMENTS, type Reach } from '#domain/definition/reach.js';
 import type { Authorship, Subject } from '#domain/definition/versions.js';
 import { JOB_KIND_CATALOGUE, type JobSubject } from '#domain/outputs/jobs.js';
+import { isBuiltIn } from '#domain/outputs/report-templates.js';
 import type { JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { LocatedJob } from '#jobs/port/queue.js';
@@ -128,6 +130,37 @@ export const refusePrefixes = (prefixes: readonly string[]): Refusal =>
   new Refusal('FORBIDDEN_ID', 'The key is limited to ids of its prefixes; this route concerns all of the service.', {
     prefixes,
   });
+
+/** Values of a request that can name documents. The query is checked after the path, as in all routes. */
+interface NamingValues {
+  readonly path: (name: string) => string | undefined;
+  readonly query: () => Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Refuses a request for documents that a client with prefixes may not use. The client must be allowed to read the
+ * documents in path and query. If the operation writes or runs, the client must own them.
+ * @throws Refusal FORBIDDEN_ID, or the refusal of an absent document
+ */
+export function assertWithinReach(reach: Reach, route: Pick<Route, 'scope' | 'onStore'>, values: NamingValues): void {
+  const assertReadable = (kind: string, subject: string): void => {
+    if (!mayRead(reach, kind, subject)) throw outside(reach, kind, subject);
+  };
+  const assertNamed = (kind: string, subject: string | undefined): void => {
+    if (subject === undefined || (kind === 'template' && isBuiltIn(subject))) return;
+    if (route.scope === 'read') assertReadable(kind, subject);
+    else if (!isIdWithin(reach, subject)) throw outside(reach, kind, subject);
+  };
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) assertNamed(kind, values.path(name));
+  assertNamed(values.path('kind') ?? '', values.path('document_id'));
+  const queryValues = values.query();
+  for (const [name, { kind }] of Object.entries(NAMED_DOCUMENTS)) {
+    const subject = queryValues[name];
+    if (typeof subject !== 'string') continue;
+    if (kind === 'store' && route.onStore === 'query') assertReadable(kind, subject);
+    else assertNamed(kind, subject);
+  }
+}
 
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 

@@ -146,18 +146,12 @@ const PIECE_BYTES = 1 << 18;
 
 /** Streams parts in chunks. Other requests are handled between two chunks. */
 export function createByteStream(parts: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
-  const pieces = (function* () {
-    for (const part of parts)
-      for (let offset = 0; offset < part.length; offset += PIECE_BYTES)
-        yield part.subarray(offset, offset + PIECE_BYTES);
-  })();
-  return new ReadableStream({
-    pull(controller) {
-      const { value, done } = pieces.next();
-      if (done === true) controller.close();
-      else controller.enqueue(value);
-    },
-  });
+  return ReadableStream.from(splitParts(parts));
+}
+
+function* splitParts(parts: Iterable<Uint8Array>): Generator<Uint8Array> {
+  for (const part of parts)
+    for (let offset = 0; offset < part.length; offset += PIECE_BYTES) yield part.subarray(offset, offset + PIECE_BYTES);
 }
 
 /** Cancels a stream that is not read, so that its file is closed. */

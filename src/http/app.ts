@@ -22,9 +22,8 @@ import {
   isRefusedKey,
 } from './middleware/authentication.js';
 import { addHeaders, compressResponses } from './middleware/headers.js';
-import { logRequests, toRefusal } from './middleware/log.js';
-import { createFailedKeys, createKeyRates, createKeyTurns, type KeyRates } from './middleware/rates.js';
-import { identifyRequests, traceRequests } from './middleware/tracing.js';
+import { createFailedKeys, createKeyRates, createKeyTurns, type KeyRates } from '#services/keys/rates.js';
+import { identifyRequests, logRequests, toRefusal, traceRequests } from './middleware/observation.js';
 import { createOperation, DEFAULT_SERVICES, type OperationOptions, type OperationServices } from './pipeline.js';
 
 export interface AppDependencies<T extends Record<string, Route>> extends Partial<OperationServices> {

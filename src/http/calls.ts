@@ -1,8 +1,10 @@
 import { listPathParameters, type Route, startsJobs } from '#contract/route.js';
+import { VERSIONED_FAMILIES, type versionRoutes } from '#contract/versions.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/definition/versions.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
+import type { Restorations } from '#services/governance/restorations.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { PurgedDocument, Versions } from '#services/shared/versions.js';
 import { toDocumentReply, toJobReply } from './answers.js';
@@ -142,4 +144,39 @@ export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Remova
     },
   };
   return removals;
+}
+
+/** Creates the four handlers of each family of documents. */
+export function createVersionHandlers(versions: Versions, restorations: Restorations): Handlers<typeof versionRoutes> {
+  const handlers: Record<string, Handler<Route>> = {};
+  for (const { name, kind, parameter } of VERSIONED_FAMILIES) {
+    const getId = ({ params }: RouteRequest<Route>): string => (params as Record<string, string>)[parameter]!;
+    const getVersion = ({ params }: RouteRequest<Route>): number =>
+      Number((params as Record<string, string>)['version']);
+    handlers[`list${name}Versions`] = async (request) => ({
+      json: await versions.list(
+        { kind, id: getId(request) },
+        request.query as unknown as Parameters<Versions['list']>[1],
+      ),
+    });
+    handlers[`diff${name}Versions`] = async (request) => ({
+      json: await versions.difference(
+        { kind, id: getId(request) },
+        request.query as unknown as Parameters<Versions['difference']>[1],
+      ),
+    });
+    handlers[`get${name}Version`] = async (request) => {
+      const { body, etag, version } = await versions.read({ kind, id: getId(request) }, getVersion(request));
+      return { json: body, etag, headers: { 'X-Version': String(version) } };
+    };
+    handlers[`restore${name}Version`] = async (request) => {
+      const id = getId(request);
+      const version = await versions.restorable({ kind, id }, getVersion(request));
+      const authorship = { ...request.authorship(), restores: version.version };
+      return toDocumentReply(
+        await restorations[kind](version, id, request.precondition(), authorship, request.principal.scopes),
+      );
+    };
+  }
+  return handlers as unknown as Handlers<typeof versionRoutes>; // the families are those of the contract
 }

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { formatJobParent, type TraceContext } from '#base/tracing/tracing.js';
 import type { Body, Route, Scope } from '#contract/route.js';
 import { type Refusal, refuseWithFindings } from '#domain/base/refusals.js';
+import { checkShape } from '#domain/base/schema.js';
 import { type Authorship, LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
 import type { JobPriority } from '#domain/outputs/job-priority.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
@@ -262,4 +263,19 @@ function parseIfMatch(header: string | undefined): Precondition | undefined {
   if (header === undefined) return undefined;
   if (header.trim() === '*') return '*';
   return header.split(',').flatMap((name) => /^"([^"]*)"$/.exec(name.trim())?.[1] ?? []);
+}
+
+/** Parses the terms of an uploaded file, which are in the query. @throws Refusal VALIDATION_FAILED */
+export function parseTerms<S extends z.ZodType>(schema: S, query: object): z.output<S> {
+  const { value, findings } = checkShape(schema, query);
+  if (value === undefined) throw refuseWithFindings('query', findings);
+  return value;
+}
+
+/** Refuses terms in the query of a JSON body, which contains them. @throws Refusal VALIDATION_FAILED */
+export function assertNoTerms(query: object): void {
+  const [name] = Object.keys(query);
+  if (name === undefined) return;
+  const message = `For a JSON body, ${name} must be in the body.`;
+  throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
 }

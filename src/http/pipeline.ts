@@ -19,7 +19,7 @@ import { isSameReach, type Reach } from '#domain/definition/reach.js';
 import { assertWithinReach, currentReach, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
 import { cancelStream, respond } from './answers.js';
 import { getSearch, type Handler, type Principal, type Reply, type RequestContext, RouteRequest } from './handler.js';
-import type { KeyTurns } from './middleware/rates.js';
+import type { KeyTurns } from '#services/keys/rates.js';
 import { createSourceWriter, type FindVersion, writeLists } from './sources.js';
 import { negotiate, receiveBody, type SentBody } from './request.js';
 

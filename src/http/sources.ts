@@ -1,8 +1,8 @@
 import { getPath } from 'hono/utils/url';
 import { createHash, hash } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
-import { API } from '#contract/api.js';
 import type { receiptRoutes } from '#contract/receipts.js';
+import { hasResult, isFinal, isRepeatablePath } from '#contract/results.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
@@ -34,12 +34,6 @@ const BODY_CHARACTERS_MAX = 6000;
 /** Maximum number of requests that the verification of one text repeats. */
 const REPEATED_MAX = 50;
 
-/** Path parameters that identify a result which never changes. */
-const FINAL_PARAMETERS = /\{(?:version|render_id)\}|^\/optimise\/runs\//;
-
-/** Tags of routes whose responses are no results. */
-const OTHER_TAGS: ReadonlySet<string> = new Set(['documentation', 'service', 'mcp', 'health']);
-
 /** Returns the number of the last version of a document if it has this ETag; null otherwise. */
 export type FindVersion = (subject: Subject, etag: string) => Promise<number | null>;
 
@@ -51,21 +45,6 @@ export type AddSource = (
   sentBytes?: Uint8Array,
 ) => Reply | Promise<Reply>;
 
-/** Returns true for a read by POST that answers with its result. The verification of a text is none. */
-const isRepeatable = ({ method, path, scope, tag, success: { status = 200, schema } }: Route): boolean =>
-  method === 'POST' &&
-  scope === 'read' &&
-  !OTHER_TAGS.has(tag) &&
-  status === 200 &&
-  schema !== undefined &&
-  path !== API.verifyText.path;
-
-const hasResult = (route: Route): boolean => {
-  const { method, scope, tag, success } = route;
-  const isRead = method === 'GET' && scope === 'read' && !OTHER_TAGS.has(tag) && success.schema !== undefined;
-  return isRead || isRepeatable(route);
-};
-
 /** Returns undefined for a route without results. @param paths all paths of the service */
 export function createSourceWriter(
   route: Route,
@@ -74,7 +53,7 @@ export function createSourceWriter(
 ): AddSource | undefined {
   const { method, path } = route;
   if (!hasResult(route)) return undefined;
-  const isFinal = FINAL_PARAMETERS.test(path);
+  const isFinalResult = isFinal(route);
   const parameter = /\{(\w+)\}$/.exec(path)?.[1];
   const kind = parameter === undefined ? undefined : NAMED_DOCUMENTS[parameter]?.kind;
   const versionsPath = [`${path}/versions`, `${path}/document/versions`].find((each) => paths.has(`${each}/{version}`));
@@ -101,7 +80,7 @@ export function createSourceWriter(
       if (member === undefined) return reply;
       query.set(BODY_MEMBER, member);
     }
-    if (isFinal || reply.pins !== undefined) return addHeader(reply, ownPath, query);
+    if (isFinalResult || reply.pins !== undefined) return addHeader(reply, ownPath, query);
     if (reply.type !== undefined && !reply.type.startsWith(JSON_TYPE)) return reply;
     if (reply.stream !== undefined && etag !== undefined) {
       query.set(HASH_MEMBER, shortenHash(etag));
@@ -201,21 +180,6 @@ function unpackBody(member: string): Uint8Array<ArrayBuffer> | undefined {
     return undefined;
   }
 }
-
-/** Segments of the paths of the reads by POST. */
-const REPEATABLE_PATHS = Object.values<Route>(API)
-  .filter(isRepeatable)
-  .map(({ path }) => path.split('/'));
-
-/** Ids have no character that could lead to another route. */
-const isRepeatablePath = (path: string): boolean => {
-  const segments = path.split('/');
-  return REPEATABLE_PATHS.some(
-    (names) =>
-      names.length === segments.length &&
-      names.every((name, i) => (name.startsWith('{') ? /^[\w-]+$/.test(segments[i]!) : name === segments[i])),
-  );
-};
 
 /**
  * Returns the request that reads an address: a GET, or the read by POST that it contains; undefined if it contains no

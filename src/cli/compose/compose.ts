@@ -13,7 +13,7 @@ import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
 import { createAuthenticate } from '#http/middleware/authentication.js';
-import { createRemovals, deriveHandlers, type Removals } from '#http/calls.js';
+import { createRemovals, createVersionHandlers, deriveHandlers, type Removals } from '#http/calls.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
 import { createReceiptHandlers } from '#http/sources.js';
@@ -28,12 +28,13 @@ import {
 import {
   createApprovalHandlers,
   createAuditHandlers,
+  createClientHandlers,
   createClosureHandlers,
   createGovernanceHandlers,
   createPublicationHandlers,
+  createScheduleHandlers,
 } from '#http/routes/governance.js';
 import { createEventHandlers, createIndexHandlers, createStrategyHandlers } from '#http/routes/indices.js';
-import { createJobHandlers } from '#http/routes/jobs.js';
 import {
   createBatchHandlers,
   createOptimiseHandlers,
@@ -53,16 +54,15 @@ import {
   createSqlHandlers,
   createSweepHandlers,
 } from '#http/routes/runs.js';
-import { createClientHandlers, createScheduleHandlers } from '#http/routes/schedules.js';
 import {
   createAccessHandlers,
   createChangelogHandlers,
   createHealthHandlers,
+  createJobHandlers,
   createMetricsHandlers,
   principalHandlers,
-} from '#http/routes/service.js';
+} from '#http/routes/operations.js';
 import { createDataHandlers, createDatasetHandlers, createOverrideHandlers } from '#http/routes/stores.js';
-import { createVersionHandlers, type VersionedServices } from '#http/routes/versions.js';
 import { systemClock } from '#jobs/port/clock.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/port/job-kind.js';
 import { createDays } from '#services/daily-plans/days.js';
@@ -89,6 +89,7 @@ import {
   createAuditSender,
 } from '#services/governance/audit.js';
 import { createClosureEffects, createClosures } from '#services/governance/closures.js';
+import { createRestorations, type VersionedServices } from '#services/governance/restorations.js';
 import {
   createProcedures,
   createStatements,
@@ -392,8 +393,8 @@ function composeHistory(core: Core) {
   const versions = createVersions(core);
   return {
     removals: createRemovals(versions),
-    handlers: (services: Omit<VersionedServices, 'versions'>) => ({
-      ...createVersionHandlers({ ...services, versions }),
+    handlers: (services: VersionedServices) => ({
+      ...createVersionHandlers(versions, createRestorations(services)),
       ...createAuditHandlers(createAudit(core, createSigningKeys(core))),
     }),
   };

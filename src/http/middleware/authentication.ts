@@ -4,7 +4,7 @@ import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { IsAddressOf, AccessKeys } from '#services/keys/keys.js';
 import { ANONYMOUS, type Principal, type RequestContext } from '../handler.js';
-import type { KeyRates } from './rates.js';
+import type { KeyRates } from '#services/keys/rates.js';
 import { authenticateBrowser, type BrowserSessions } from '../oidc/sign-in.js';
 import { isToken, type Tokens } from '../oidc/tokens.js';
 

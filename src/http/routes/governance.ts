@@ -1,22 +1,28 @@
 import type { approvalRoutes } from '#contract/approvals.js';
 import type { closureRoutes } from '#contract/calendars.js';
+import type { clientRoutes } from '#contract/clients.js';
 import type { auditRoutes, GovernanceOverview, governanceRoutes } from '#contract/governance.js';
 import type { publicationRoutes } from '#contract/publication.js';
 import { BUNDLE_MEDIA, LOG_MEDIA } from '#contract/route.js';
+import type { scheduleRoutes } from '#contract/schedules.js';
 import { createCalendarFileName } from '#domain/calendars/exchange-calendars.js';
 import type { ApprovalAction } from '#domain/definition/approvals.js';
+import type { Days } from '#services/daily-plans/days.js';
+import { assertMaySchedule, type Schedules } from '#services/daily-plans/schedules.js';
+import type { Clients } from '#services/delivery/clients.js';
+import type { DeliveryRecords } from '#services/delivery/deliveries.js';
 import type { Audit, AuditReading } from '#services/governance/audit.js';
 import type { Closures } from '#services/governance/closures.js';
 import type { Procedures, Statements } from '#services/governance/statements.js';
 import type { Indices } from '#services/indices/indices.js';
+import { listClientNames } from '#services/keys/access.js';
 import type { Bundles } from '#services/publication/bundles.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Approvals } from '#services/shared/approvals.js';
 import { streamLogLines, streamLogObject } from '#views/formats/text.js';
 import { formatStatement } from '#views/statement-text.js';
-import { createByteStream, toDocumentReply } from '../answers.js';
+import { createByteStream, nameFile, toDocumentReply } from '../answers.js';
 import type { OwnHandlers, Removals } from '../calls.js';
-import type { Principal } from '../handler.js';
 
 export function createApprovalHandlers(approvals: Approvals): OwnHandlers<typeof approvalRoutes> {
   const rules = Object.entries(approvals.rules).map(([action, rule]) => ({
@@ -28,19 +34,10 @@ export function createApprovalHandlers(approvals: Approvals): OwnHandlers<typeof
     async decideApproval({ params, body, principal, authorship }) {
       await approvals.get(params.approval_id);
       const { decision, comment } = body();
-      const decider = { by: authorship(), names: listNames(principal), scopes: principal.scopes };
+      const decider = { by: authorship(), names: listClientNames(principal), scopes: principal.scopes };
       return { json: await approvals.decide(params.approval_id, decision, comment, decider) };
     },
   };
-}
-
-/**
- * Returns the names by which a list of approvers can refer to a client. The name of a subject is left out, because the
- * provider chooses it.
- */
-function listNames({ keyId, name, isSubject }: Principal): string[] {
-  const names = isSubject === true ? [keyId] : [keyId, name];
-  return names.filter((each) => each !== null);
 }
 
 export function createAuditHandlers(audit: Audit): OwnHandlers<typeof auditRoutes> {
@@ -142,5 +139,72 @@ export function createPublicationHandlers(
       json: { errors: await publications.errors(params.index_id, query.limit) },
     }),
     rotateSigningKey: async ({ authorship }) => ({ json: await publications.rotateKey(authorship()) }),
+  };
+}
+
+export function createClientHandlers(
+  clients: Clients,
+  records: Pick<DeliveryRecords, 'list' | 'latest'>,
+): OwnHandlers<typeof clientRoutes> {
+  return {
+    async listClients({ query }) {
+      const { items, ...skipped } = await clients.page(query);
+      const listedClients = await Promise.all(
+        items.map(async (client) => ({ ...client, latest_delivery: await records.latest(client.client_id) })),
+      );
+      return { json: { clients: listedClients, ...skipped } };
+    },
+    async listDeliveries({ params, query }) {
+      await clients.get(params.client_id);
+      return { json: { deliveries: await records.list(params.client_id, query) } };
+    },
+  };
+}
+
+export function createScheduleHandlers(
+  schedules: Schedules,
+  days: Days,
+  records: Pick<DeliveryRecords, 'get'>,
+): OwnHandlers<typeof scheduleRoutes> {
+  return {
+    async listSchedules({ query }) {
+      const { items, ...skipped } = await schedules.page(query);
+      const readLatest = (id: string) => (query.days === 0 ? null : days.list(id, { limit: query.days }));
+      const listedSchedules = await Promise.all(
+        items.map(async (schedule) => ({ ...schedule, latest: await readLatest(schedule.schedule_id) })),
+      );
+      return { json: { schedules: listedSchedules, ...skipped } };
+    },
+    async putSchedule({ params, body, precondition, authorship, principal }) {
+      const plan = body();
+      assertMaySchedule(principal.scopes, plan);
+      return toDocumentReply(await schedules.put(params.schedule_id, plan, precondition(), authorship()));
+    },
+    getScheduleDay: async ({ params, query, signal }) => ({
+      json: await days.get(params.schedule_id, params.date, { waitSeconds: query.wait, signal }),
+    }),
+    async getScheduleFile({ params }) {
+      const { bytes, sha256, open } = await days.file(params.schedule_id, params.date, params.file_name);
+      return {
+        stream: await open(),
+        length: bytes,
+        etag: sha256,
+        type: 'application/octet-stream',
+        headers: nameFile(params.file_name),
+      };
+    },
+    async listDayDeliveries({ params: { schedule_id: scheduleId, date }, signal }) {
+      const { steps } = await days.get(scheduleId, date, { waitSeconds: 0, signal });
+      const keys = steps.flatMap(({ type, items }) => (type === 'deliver' ? items.map(({ key }) => key) : []));
+      const clientIds = [...new Set(keys.map((key) => key.split('/')[0]!))].toSorted(); // split returns at least one part
+      const result = await Promise.all(clientIds.map((clientId) => records.get({ clientId, scheduleId, date })));
+      return { json: { deliveries: result.flatMap((record) => record ?? []) } };
+    },
+    skipScheduleDay: async ({ params, body, authorship }) => ({
+      json: await days.skip(params.schedule_id, params.date, body().reason, authorship()),
+    }),
+    listJudgements: async ({ params, query }) => ({
+      json: { judgements: await days.judgements(params.schedule_id, query) },
+    }),
   };
 }

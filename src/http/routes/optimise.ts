@@ -2,8 +2,6 @@ import type { batchRoutes } from '#contract/batches.js';
 import type { optimiseRoutes } from '#contract/optimise.js';
 import type { riskModelImportRoutes, riskModelRoutes } from '#contract/risk-models.js';
 import type { studyRoutes } from '#contract/studies.js';
-import { refuseWithFindings } from '#domain/base/refusals.js';
-import { checkShape } from '#domain/base/schema.js';
 import { createAccountTemplate } from '#domain/personal/account-table.js';
 import { ImportTerms, MODEL_FILES } from '#domain/risk/model-terms.js';
 import type { Indices } from '#services/indices/indices.js';
@@ -15,7 +13,7 @@ import type { RiskModels } from '#services/risk/models.js';
 import { ARROW_TYPE, CSV_CONTENT_TYPE } from '#views/formats/text.js';
 import { nameFile, parseExportFormat, toDocumentReply, toJobReply, toFileReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
-import type { RouteRequest } from '../handler.js';
+import { assertNoTerms, parseTerms, type RouteRequest } from '../handler.js';
 
 export function createBatchHandlers(batches: Batches, results: BatchResults): OwnHandlers<typeof batchRoutes> {
   return {
@@ -97,15 +95,12 @@ function parseImport({
   // Every route on a store has this member; the request already runs on the store.
   const { date, store_id: _storeId, ...asked } = query as typeof query & { readonly store_id?: string };
   if (file !== undefined) {
-    const { value: terms, findings } = checkShape(ImportTerms, asked);
-    if (terms === undefined) throw refuseWithFindings('query', findings);
+    const terms = parseTerms(ImportTerms, asked);
     const format = MODEL_FILES[file.media as keyof typeof MODEL_FILES]; // the route accepts no other media type
     return { kind: 'file', format, terms, date: date ?? null, bytes: file.bytes };
   }
-  const [name] = Object.keys({ ...asked, ...(date === undefined ? {} : { date }) });
-  if (name === undefined) return { kind: 'json', bytes: body() };
-  const message = `For a JSON body, ${name} must be in the body.`;
-  throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
+  assertNoTerms({ ...asked, ...(date === undefined ? {} : { date }) });
+  return { kind: 'json', bytes: body() };
 }
 
 export function createStudyHandlers(studies: Studies): OwnHandlers<typeof studyRoutes> {

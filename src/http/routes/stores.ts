@@ -2,8 +2,6 @@ import type { dataRoutes } from '#contract/data.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
 import type { overrideRoutes, storeRoutes } from '#contract/stores.js';
 import { parseJson } from '#domain/base/json.js';
-import { refuseWithFindings } from '#domain/base/refusals.js';
-import { checkShape } from '#domain/base/schema.js';
 import { ImportHeader, TABLE_FORMATS } from '#domain/definition/datasets.js';
 import type { Requester } from '#services/shared/gate.js';
 import type { Data } from '#services/stores/data.js';
@@ -14,7 +12,7 @@ import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
 import { formatReferenceCsv } from '#views/asset.js';
 import { nameFile, toDocumentReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
-import type { Reply, RouteRequest } from '../handler.js';
+import { assertNoTerms, parseTerms, type Reply, type RouteRequest } from '../handler.js';
 
 export function createDataHandlers(data: Data): OwnHandlers<typeof dataRoutes> {
   /** Reads from the version of the data that is current now, even if the data changes meanwhile. */
@@ -116,13 +114,10 @@ function parseImport({ query, body, upload }: RouteRequest<(typeof storeRoutes)[
   const { dataset = 'market', mapping, ...importTerms } = query;
   if (table !== undefined) {
     const mappedRequest = mapping === undefined ? importTerms : { ...importTerms, mapping: parseMapping(mapping) };
-    const { value: header, findings } = checkShape(ImportHeader, mappedRequest);
-    if (header === undefined) throw refuseWithFindings('query', findings);
+    const header = parseTerms(ImportHeader, mappedRequest);
     const format = TABLE_FORMATS[table.media as keyof typeof TABLE_FORMATS]; // the route accepts no other media type
     return { kind: 'table', header, dataset, format, bytes: table.bytes };
   }
-  const [name] = Object.keys(query);
-  if (name === undefined) return { kind: 'json', bytes: body() };
-  const message = `For a JSON body, ${name} must be in the body.`;
-  throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: name }]);
+  assertNoTerms(query);
+  return { kind: 'json', bytes: body() };
 }

@@ -1,4 +1,5 @@
 import { suggestName } from '#base/nearest-name.js';
+import type { Scope } from '#contract/route.js';
 import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay, isTimeZone, parseValidDay, toLocalDay } from '#domain/base/time.js';
@@ -6,7 +7,7 @@ import { findCheckKind } from '#domain/definition/daily-plan-checks.js';
 import { createFileName } from '#domain/definition/target-addresses.js';
 import { isIdWithin } from '#domain/definition/reach.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
-import { readPattern, type ScheduleBody, ScheduleDocument } from '#domain/outputs/daily-plans.js';
+import { findStepKind, readPattern, type ScheduleBody, ScheduleDocument } from '#domain/outputs/daily-plans.js';
 import { isBuiltIn } from '#domain/outputs/report-templates.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import { loadVersion, readLastVersion } from '#store/history/history.js';
@@ -307,4 +308,15 @@ export async function requireSchedule(schedules: Pick<ScheduleReader, 'authored'
   const schedule = await schedules.authored(id);
   if (schedule !== undefined) return schedule;
   throw new Refusal('SCHEDULE_NOT_FOUND', `No schedule is stored under the id ${id}.`, { schedule_id: id });
+}
+
+/** Checks that a client has the scope of every step. @throws Refusal FORBIDDEN_SCOPE */
+export function assertMaySchedule(scopes: ReadonlySet<Scope>, { steps }: Pick<ScheduleBody, 'steps'>): void {
+  if (scopes.has('admin')) return;
+  for (const { type } of steps) {
+    const { scope } = findStepKind(type);
+    if (scopes.has(scope)) continue;
+    const message = `The key lacks the scope ${scope}, which the step ${type} requires.`;
+    throw new Refusal('FORBIDDEN_SCOPE', message, { needed: scope, scopes: [...scopes] });
+  }
 }

@@ -25,6 +25,15 @@ export interface SharingClient {
   readonly prefixes?: readonly string[];
 }
 
+/**
+ * Returns the names by which documents and lists of approvers can refer to a client. The name of a subject is left out,
+ * because the provider chooses it.
+ */
+export function listClientNames({ keyId, name, isSubject }: SharingClient): string[] {
+  const names = isSubject === true ? [keyId] : [keyId, name];
+  return names.filter((each) => each !== null);
+}
+
 /** Service that knows the owner of a document and the clients that may read it. */
 export interface Access {
   /** Returns the resources that a client may access; undefined if it may access all resources. */
@@ -83,10 +92,11 @@ export function createAccess(documents: DocumentStore, isHidden: boolean): Acces
   }
 
   return {
-    async findReach({ keyId, name, prefixes, isSubject }) {
+    async findReach(client) {
+      const { prefixes } = client;
       if (prefixes === undefined) return undefined;
-      const names = isSubject === true ? [keyId] : [keyId, name];
-      const isOwnShare = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
+      const names = listClientNames(client);
+      const isOwnShare = (shared: SharedDocument) => names.some((word) => shared.with.has(word));
       const sharedSubjects = (await runUnrestricted(listSharedDocuments))
         .filter(isOwnShare)
         .map(({ subject }) => subject);

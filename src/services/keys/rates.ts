@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 
@@ -27,16 +28,14 @@ const ADDRESSES_MAX = 10_000;
 
 /** @param monotonicMs a monotonic clock */
 export function createFailedKeys(monotonicMs: () => number): FailedKeys {
-  const windows = new Map<string, { count: number; readonly endMs: number }>();
+  const windows = new LRUCache<string, { count: number; readonly endMs: number }>({ max: ADDRESSES_MAX });
   return {
     note(address) {
       const now = monotonicMs();
-      let window = windows.get(address);
+      let window = windows.peek(address);
       if (window === undefined || now >= window.endMs) {
-        windows.delete(address);
         window = { count: 0, endMs: now + WINDOW_MS };
         windows.set(address, window);
-        if (windows.size > ADDRESSES_MAX) windows.delete(windows.keys().next().value!);
       }
       window.count++;
       return window.count > PROMPT_REFUSALS_MAX ? DELAY_MS : 0;

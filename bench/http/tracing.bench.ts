@@ -5,7 +5,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { computeMedian } from '#domain/base/numbers.js';
-import { createTrace, openSpan } from '#base/tracing/tracing.js';
+import { openSpan, startTrace, toSpanContext } from '#base/tracing/tracing.js';
 import { openTracing } from '#cli/compose/otlp-exporter.js';
 import { measureThreadMs } from '../measure.js';
 import { readNumber } from '../variables.js';
@@ -89,7 +89,7 @@ async function measureSendingMs(count: number): Promise<number> {
     const before = measureThreadMs();
     for (let k = 0; k < count; k++)
       openSpan('job', {
-        parent: createTrace()!,
+        parent: toSpanContext(startTrace()!),
         attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' },
       })!.end();
     await tracing.close();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { type Finding, keepSmallValue } from '#domain/base/findings.js';
-import { refuseWithFindings } from '#domain/base/refusals.js';
+import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { defineQuery, type Route } from './route.js';
 
@@ -103,4 +103,13 @@ function splitItems(text: string): string[] {
     start = index + 1;
   }
   return depth === 0 ? [...items, text.slice(start)] : text.split(',');
+}
+
+/** Returns the checked parameters of a path. @throws Refusal INVALID_IDENTIFIER */
+export function readParams({ params }: Route, getText: (name: string) => string | undefined): Record<string, unknown> {
+  if (params === undefined) return {};
+  const texts = Object.fromEntries(Object.keys(params.shape).map((name) => [name, getText(name) ?? '']));
+  const { value, findings } = checkShape(params, texts);
+  if (value !== undefined) return value;
+  throw new Refusal('INVALID_IDENTIFIER', findings.map(({ message }) => message).join(' '), { findings });
 }

@@ -374,6 +374,7 @@ export const rerunRoutes = defineRoutes({
   getRerunRows: {
     method: 'GET',
     path: '/analytics/reruns/{rerun_id}/rows',
+    call: 'reruns.rows',
     scope: 'read',
     withoutMarket: true,
     tag: 'analytics',

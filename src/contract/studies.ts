@@ -114,6 +114,7 @@ export const studyRoutes = defineRoutes({
   getStudyRows: {
     method: 'GET',
     path: '/optimise/studies/{study_id}/rows',
+    call: 'studies.rows',
     scope: 'read',
     withoutMarket: true,
     tag: 'optimise',

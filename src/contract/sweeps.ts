@@ -291,6 +291,7 @@ export const sweepRoutes = defineRoutes({
   getSweepRows: {
     method: 'GET',
     path: '/analytics/sweeps/{sweep_id}/rows',
+    call: 'sweeps.rows',
     scope: 'read',
     withoutMarket: true,
     tag: 'analytics',

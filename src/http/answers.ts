@@ -1,24 +1,11 @@
 import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Success } from '#contract/route.js';
-import { type ErrorDetail, ERRORS, type Refusal } from '#domain/base/refusals.js';
+import { ERRORS, getRetrySeconds, type Refusal } from '#domain/base/refusals.js';
 import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
 import type { Reply, RequestContext } from './handler.js';
 
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';
-
-/**
- * Seconds after which a client may try again, by error code: codes with status 503 or 429, and other temporary
- * conditions.
- */
-const RETRY_AFTER_SECONDS: Partial<Record<ErrorDetail['code'], number>> = {
-  OVERLOADED: 2,
-  RATE_LIMITED: 2,
-  STORAGE_FULL: 60,
-  STORE_LOADING: 5,
-  STORE_REFRESHING: 5,
-};
-const RETRY_AFTER_DEFAULT_SECONDS = 5;
 
 /** Response to a request that a route sends for its client. */
 export interface ResponseParts {
@@ -170,8 +157,7 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 export function respondWithError(c: RequestContext, refusal: Refusal): Response {
   const status = ERRORS[refusal.code].status ?? 500; // codes without a status have already become INTERNAL
   const headers: Record<string, string> = { 'Content-Type': JSON_CONTENT_TYPE };
-  const transientDelay = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
-  const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? transientDelay;
+  const retrySeconds = getRetrySeconds(refusal.code);
   if (retrySeconds !== undefined) headers['Retry-After'] = String(retrySeconds);
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
   const allowedMethods = refusal.detail?.['allowed'];
@@ -228,14 +214,8 @@ export async function sendStream(
   }
 }
 
-interface StreamReader {
-  readonly isOfBytes: boolean;
-  /** Returns the next bytes; undefined at the end. The bytes are valid until the next call. */
-  next(): Promise<Uint8Array | undefined>;
-  cancel(): Promise<void>;
-}
-
-function createReader(stream: ReadableStream<Uint8Array>): StreamReader {
+/** Returns a reader whose bytes are valid until the next call of `next`, which returns undefined at the end. */
+function createReader(stream: ReadableStream<Uint8Array>) {
   const byteReader = openByobReader(stream);
   if (byteReader === undefined) {
     const reader = stream.getReader();
@@ -244,7 +224,7 @@ function createReader(stream: ReadableStream<Uint8Array>): StreamReader {
   let buffer = new ArrayBuffer(BUFFER_BYTES);
   return {
     isOfBytes: true,
-    async next() {
+    async next(): Promise<Uint8Array | undefined> {
       const { done, value } = await byteReader.read(new Uint8Array(buffer));
       if (done) return undefined;
       buffer = value.buffer;

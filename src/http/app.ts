@@ -176,7 +176,8 @@ function addRoutes<T extends Record<string, Route>>(
     const isOpen = routes.every(([, { scope }]) => scope === 'open');
     hono.all(pattern, async (c) => {
       if (!isOpen) await identify(c);
-      throw refuseMethod(c.req.method, allowedMethods);
+      const message = `The path does not accept ${c.req.method.slice(0, 20)}; it accepts ${allowedMethods.join(', ')}.`;
+      throw new Refusal('METHOD_NOT_ALLOWED', message, { allowed: allowedMethods });
     });
   }
 }
@@ -199,12 +200,4 @@ function formatSegmentOrder(path: string): string {
     .split('/')
     .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
     .join('');
-}
-
-function refuseMethod(method: string, allowedMethods: readonly string[]): Refusal {
-  return new Refusal(
-    'METHOD_NOT_ALLOWED',
-    `The path does not accept ${method.slice(0, 20)}; it accepts ${allowedMethods.join(', ')}.`,
-    { allowed: allowedMethods },
-  );
 }

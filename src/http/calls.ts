@@ -1,6 +1,5 @@
 import { listPathParameters, type Route, startsJobs } from '#contract/route.js';
 import { VERSIONED_FAMILIES, type versionRoutes } from '#contract/versions.js';
-import { Refusal } from '#domain/base/refusals.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/definition/versions.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
@@ -125,25 +124,17 @@ export interface Removals {
   ): Promise<Reply>;
 }
 
-export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Removals {
-  const removals: Removals = {
-    async of({ query, principal, authorship }, subject) {
-      if (!query.purge) return authorship();
-      const scopes = [...principal.scopes];
-      if (!scopes.includes('admin'))
-        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge requires.', {
-          needed: 'admin',
-          scopes,
-        });
-      return (await versions.purgeDeleted(subject, authorship())) ?? { ...authorship(), purges: true };
-    },
+export function createRemovals(versions: Pick<Versions, 'prepareRemoval'>): Removals {
+  const of: Removals['of'] = ({ query, principal: { scopes }, authorship }, subject) =>
+    versions.prepareRemoval(subject, authorship(), { purges: query.purge, scopes });
+  return {
+    of,
     async run(request, subject, remove) {
-      const removal = await removals.of(request, subject);
+      const removal = await of(request, subject);
       if (!('purgedRuns' in removal)) await remove(subject.id, request.precondition(), removal);
       return {};
     },
   };
-  return removals;
 }
 
 /** Creates the four handlers of each family of documents. */

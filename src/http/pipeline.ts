@@ -1,19 +1,9 @@
 import { callOnce } from '#base/once.js';
-import {
-  type CheckedBody,
-  getFormats,
-  isReading,
-  listMediaTypes,
-  listPathParameters,
-  type Route,
-  type Scope,
-  startsJobs,
-} from '#contract/route.js';
-import { createQueryReader } from '#contract/query.js';
+import { type CheckedBody, getFormats, isReading, listMediaTypes, type Route, startsJobs } from '#contract/route.js';
+import { createQueryReader, readParams } from '#contract/query.js';
 import { knowsPrefixes } from '#contract/reach.js';
 import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { checkShape } from '#domain/base/schema.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';
 import { isSameReach, type Reach } from '#domain/definition/reach.js';
 import { assertWithinReach, currentReach, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
@@ -89,13 +79,12 @@ export function createOperation(
   const offeredTypes = listMediaTypes(route);
   const listFormats = callOnce(() => getFormats(route));
   const checkApart = checkLargeBody && ((bytes: Uint8Array) => checkLargeBody(id, bytes));
-  const idNames = listPathParameters(route.path);
   const addSource = createSourceWriter(route, paths, findVersion);
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
 
   return async (c) => {
     const principal = c.get('principal');
-    assertScope(route, principal);
+    assertScope(route.scope, principal);
     if (isReadOnly) assertReads(route);
     let reply: Reply;
     try {
@@ -137,12 +126,12 @@ export function createOperation(
   async function run(c: RequestContext, sent: SentBody | undefined): Promise<Reply> {
     if (follow !== undefined && mayFollow) await follow();
     const search = getSearch(c);
-    const params = readParams(route, idNames, c);
+    const params = readParams(route, (name) => c.req.param(name));
     const query = readQuery(search);
     if (acceptsCallback && typeof query['callback'] === 'string') assertCallback(query['callback']);
-    if (acceptsCallback && query['priority'] === 'high') assertHasScope('admin', c.get('principal'));
+    if (acceptsCallback && query['priority'] === 'high') assertScope('admin', c.get('principal'));
     // A format in the query overrides the header.
-    const { format } = query;
+    const { format, ...others } = query;
     const namedFormat = typeof format === 'string' ? listFormats().get(format) : undefined;
     const accept = format === undefined ? c.req.header('accept') : undefined;
     const media = namedFormat ?? negotiate(accept, offeredTypes, route.success.schema !== undefined);
@@ -150,7 +139,7 @@ export function createOperation(
     const request = new RouteRequest<Route>(c, sent, {
       // The schemas of the route have parsed params and query. The generic type only says that they are objects.
       params: params as RouteRequest<Route>['params'],
-      query: (namedFormat === undefined ? query : removeMember(query, 'format')) as RouteRequest<Route>['query'],
+      query: (namedFormat === undefined ? query : others) as RouteRequest<Route>['query'],
       media,
       isStillAllowed: () => isAllowed(c, reach),
     });
@@ -170,7 +159,7 @@ export function createOperation(
     if (c.env.client !== undefined) return c.env.client.isStillAllowed();
     try {
       const principal = await authenticateAgain(c);
-      assertScope(route, principal);
+      assertScope(route.scope, principal);
       return isSameReach(reach, principal.prefixes === undefined ? undefined : await findReach(principal));
     } catch {
       return false; // the client's next request reports the reason
@@ -191,12 +180,8 @@ function findReport({ read }: SentBody): Reply | undefined {
   }
 }
 
-function assertScope({ scope }: Route, principal: Principal): void {
-  if (scope !== 'open') assertHasScope(scope, principal);
-}
-
-function assertHasScope(scope: Scope, { scopes }: Principal): void {
-  if (scopes.has(scope) || scopes.has('admin')) return;
+function assertScope(scope: Route['scope'], { scopes }: Principal): void {
+  if (scope === 'open' || scopes.has(scope) || scopes.has('admin')) return;
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
 }
 
@@ -205,19 +190,4 @@ function assertReads(route: Route): void {
   const { method, path } = route;
   if (isReading(route) && !startsJobs(route)) return;
   throw new Refusal('READ_ONLY', `The service runs with --read-only on: ${method} ${path} is refused.`);
-}
-
-function readParams(route: Route, names: readonly string[], c: RequestContext): Record<string, unknown> {
-  if (route.params === undefined) return {};
-  const texts = Object.fromEntries(names.map((name) => [name, c.req.param(name) ?? '']));
-  const parsedParams = checkShape(route.params, texts);
-  if (parsedParams.value !== undefined) return parsedParams.value;
-  throw new Refusal('INVALID_IDENTIFIER', parsedParams.findings.map(({ message }) => message).join(' '), {
-    findings: parsedParams.findings,
-  });
-}
-
-function removeMember(query: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
-  const { [name]: _left, ...others } = query;
-  return others;
 }

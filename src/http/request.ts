@@ -87,11 +87,8 @@ async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, u
     : new Uint8Array(await rejectAfter(request.arrayBuffer(), timeMs));
 }
 
-interface SizeLimit {
-  readonly bytesMax: number;
-  /** Limits of the route for larger bodies, which the refusal names. */
-  readonly upload?: Body['upload'];
-}
+/** Size limit of a body. The refusal names the limits of the route for uploads, which may be larger. */
+type SizeLimit = Readonly<{ bytesMax: number; upload?: Body['upload'] }>;
 
 interface ChunkLimits extends SizeLimit {
   /** Maximum time in ms for all chunks. */

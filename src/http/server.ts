@@ -27,13 +27,6 @@ const CONNECTIONS_MAX = 2_000;
 /** Time in ms after the start of a server until the full reader is loaded, if no request needs it earlier. */
 const READER_LOADED_MS = 500;
 
-const REQUESTS = Symbol('requests');
-
-/** Socket with the number of its requests. */
-interface CountedSocket extends Socket {
-  [REQUESTS]?: number;
-}
-
 export interface ServerOptions {
   readonly app: App;
   readonly host: string;
@@ -78,10 +71,11 @@ export async function listen(options: ServerOptions): Promise<Server> {
     // no body.
     requireHostHeader: false,
   };
+  const requestCounts = new WeakMap<Socket, number>();
   const onRequest = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const socket: CountedSocket = incoming.socket;
-    const count = (socket[REQUESTS] ?? 0) + 1;
-    socket[REQUESTS] = count;
+    const { socket } = incoming;
+    const count = (requestCounts.get(socket) ?? 0) + 1;
+    requestCounts.set(socket, count);
     // The option maxRequestsPerSocket of Node does not close the socket. It answers later requests on it with status
     // 503 without a body.
     if (count >= REQUESTS_PER_SOCKET_MAX) outgoing.shouldKeepAlive = false;

@@ -1,6 +1,5 @@
 import { getPath } from 'hono/utils/url';
-import { createHash, hash } from 'node:crypto';
-import { deflateRawSync, inflateRawSync } from 'node:zlib';
+import { createHash } from 'node:crypto';
 import type { receiptRoutes } from '#contract/receipts.js';
 import { hasResult, isFinal, isRepeatablePath } from '#contract/results.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
@@ -9,7 +8,16 @@ import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Subject } from '#domain/definition/versions.js';
 import { formatSource, normaliseSource, parseSource } from '#domain/outputs/receipts.js';
 import { workInTurns } from '#services/keys/access.js';
-import type { ReadResult, Receipts } from '#services/reports/receipts.js';
+import {
+  BODY_MEMBER,
+  HASH_MEMBER,
+  hashResult,
+  packBody,
+  type ReadResult,
+  type Receipts,
+  shortenHash,
+  unpackBody,
+} from '#services/reports/receipts.js';
 import { cancelBody, createByteStream, getType, readWithin, type ResponseParts } from './answers.js';
 import type { AdmittedClient, Handlers, Reply } from './handler.js';
 
@@ -19,18 +27,6 @@ export const SOURCE_HEADER = 'X-Source';
 /** Query members that do not change a result. */
 const IRRELEVANT_MEMBERS = ['format', 'wait', 'callback', 'priority'];
 
-/** Query member with the first digits of the hash of a result that nothing else pins. */
-export const HASH_MEMBER = 'sha256';
-const HASH_DIGITS = 16;
-/** Shortens a hash for an address. */
-export const shortenHash = (sha256: string): string => sha256.slice(0, HASH_DIGITS);
-export const hashResult = (body: string | Uint8Array): string => shortenHash(hash('sha256', body));
-
-/** Query member with the compressed body of a read by POST: who reads the address repeats the request. */
-const BODY_MEMBER = 'body';
-/** Maximum number of bytes of a body in an address, and of its characters there: a header has limited space. */
-const BODY_BYTES_MAX = 65_536;
-const BODY_CHARACTERS_MAX = 6000;
 /** Maximum number of requests that the verification of one text repeats. */
 const REPEATED_MAX = 50;
 
@@ -163,22 +159,6 @@ async function readAhead(reply: Reply, stream: ReadableStream<Uint8Array>): Prom
     start: (controller) => parts.forEach((part) => controller.enqueue(part)),
   });
   return { ...reply, stream: stream.pipeThrough(repeatParts) };
-}
-
-/** Compresses a body for an address; undefined if it is too long. */
-function packBody(bytes: Uint8Array = new Uint8Array()): string | undefined {
-  if (bytes.byteLength > BODY_BYTES_MAX) return undefined;
-  const text = deflateRawSync(bytes).toString('base64url');
-  return text.length > BODY_CHARACTERS_MAX ? undefined : text;
-}
-
-/** Returns undefined if the member of an address is no compressed body. */
-function unpackBody(member: string): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    return new Uint8Array(inflateRawSync(Buffer.from(member, 'base64url'), { maxOutputLength: BODY_BYTES_MAX }));
-  } catch {
-    return undefined;
-  }
 }
 
 /**

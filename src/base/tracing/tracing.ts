@@ -118,13 +118,6 @@ export const readEpochMs = (): number => performance.timeOrigin + performance.no
 /** Runs a function as part of a span. */
 export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => contextStorage.run(context, work);
 
-/** Creates the identifiers of a new trace. Returns null if tracing is off. */
-export function createTrace(): SpanContext | null {
-  if (tracer === undefined) return null;
-  const traceId = createRandomHex(16);
-  return { traceId, spanId: createRandomHex(8), isSampled: tracer.samples(traceId) };
-}
-
 /** Reports a span with known times. */
 export function endSpan(span: Span): void {
   if (span.context.isSampled) tracer?.end(span);
@@ -249,6 +242,13 @@ export function parseTraceContext(
     !ALL_ZEROS.test(traceId) &&
     !ALL_ZEROS.test(parentId);
   return isValid ? { traceId, parentId, spanId: newSpanId(), flags } : null;
+}
+
+/** Starts a new trace, for a request that does not belong to one. Returns null if tracing is off. */
+export function startTrace(): TraceContext | null {
+  if (tracer === undefined) return null;
+  const traceId = createRandomHex(16);
+  return { traceId, parentId: null, spanId: createRandomHex(8), flags: tracer.samples(traceId) ? '01' : '00' };
 }
 
 /** Returns the span of this service in a trace. */

@@ -47,12 +47,10 @@ import {
   createDifferenceHandlers,
   createReplayHandlers,
   createReportHandlers,
-  createRerunHandlers,
   createRunDifferenceHandlers,
   createRunViewHandlers,
   createSimulationHandlers,
   createSqlHandlers,
-  createSweepHandlers,
 } from '#http/routes/runs.js';
 import {
   createAccessHandlers,
@@ -195,6 +193,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
     batch: createBatchJob(jobContext),
   };
   const batchResults = createBatchResults(core, kinds.batch);
+  const studies = createStudies(core, kinds.study);
 
   const indices = createIndices(core);
   const strategies = createStrategies(core);
@@ -235,6 +234,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
       optimisations,
       accountBacktests: createAccountBacktests(core, kinds.account),
       batchResults,
+      studies,
       riskModels,
     },
     handlers: {
@@ -242,7 +242,7 @@ function composeIndices(core: JobComponents, removals: Removals) {
       ...createIndexHandlers(indices, questions, removals),
       ...createStrategyHandlers(strategies, removals),
       ...createOptimiseHandlers(optimisations, indices),
-      ...createStudyHandlers(createStudies(core, kinds.study)),
+      ...createStudyHandlers(studies),
       ...createBatchHandlers(createBatches(core, kinds.batch), batchResults),
       ...createRiskModelHandlers(riskModels, createRiskModelImports(core)),
     },
@@ -310,8 +310,6 @@ function composeRuns(
       ...createExportHandlers(exports),
       ...composeSql(core, exports, resources).handlers,
       ...createReplayHandlers(replays),
-      ...createSweepHandlers(sweeps),
-      ...createRerunHandlers(reruns),
       ...createDifferenceHandlers(createOutsideDifferences(core, kinds.differences, estimatedBytes)),
       ...createSimulationHandlers(simulations),
     },

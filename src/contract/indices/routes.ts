@@ -264,6 +264,7 @@ export const indexRoutes = defineRoutes({
   explainName: {
     method: 'GET',
     path: '/indices/{index_id}/explain/{identifier}',
+    call: 'questions.explain',
     onStore: 'query',
     scope: 'read',
     tag: 'indices',

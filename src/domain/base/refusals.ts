@@ -241,6 +241,26 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
+/**
+ * Seconds after which a client may try again, by error code: codes with status 503 or 429, and other temporary
+ * conditions.
+ */
+const RETRY_AFTER_SECONDS: Readonly<Partial<Record<ErrorCode, number>>> = {
+  OVERLOADED: 2,
+  RATE_LIMITED: 2,
+  STORAGE_FULL: 60,
+  STORE_LOADING: 5,
+  STORE_REFRESHING: 5,
+};
+const RETRY_AFTER_DEFAULT_SECONDS = 5;
+
+/** Returns the seconds after which a client may try again; undefined if the condition is not temporary. */
+export function getRetrySeconds(code: ErrorCode): number | undefined {
+  const { status } = ERRORS[code];
+  const isTemporary = status === 503 || status === 429;
+  return RETRY_AFTER_SECONDS[code] ?? (isTemporary ? RETRY_AFTER_DEFAULT_SECONDS : undefined);
+}
+
 /** Error object of the service: the body of a refusal, and the `error` of a failed job. */
 export interface ErrorDetail {
   readonly code: ErrorCode;

@@ -83,12 +83,10 @@ async function compressResponse(c: RequestContext, coding: Coding): Promise<void
   c.res = new Response(new Uint8Array(bytes), { headers: compressedHeaders });
 }
 
-const compress = (bytes: Uint8Array, coding: Coding): Promise<Buffer> =>
-  coding === 'gzip'
-    ? toGzip(bytes, { level: GZIP_LEVEL })
-    : toBrotli(bytes, {
-        params: {
-          [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-          [constants.BROTLI_PARAM_SIZE_HINT]: bytes.byteLength,
-        },
-      });
+function compress(bytes: Uint8Array, coding: Coding): Promise<Buffer> {
+  if (coding === 'gzip') return toGzip(bytes, { level: GZIP_LEVEL });
+  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants;
+  return toBrotli(bytes, {
+    params: { [BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [BROTLI_PARAM_SIZE_HINT]: bytes.byteLength },
+  });
+}

@@ -2,12 +2,12 @@ import type { MiddlewareHandler } from 'hono';
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import {
-  createTrace,
   endSpan,
   isTracing,
   parseTraceContext,
   readEpochMs,
   runWithinSpan,
+  startTrace,
   toSpanContext,
   type TraceContext,
 } from '#base/tracing/tracing.js';
@@ -27,12 +27,6 @@ export const identifyRequests: MiddlewareHandler<Env> = (c, next) => {
   c.set('requestId', chooseRequestId(c.req.header('x-request-id') ?? null));
   return next();
 };
-
-/** Starts a new trace if the request does not belong to one. */
-function startTrace(): TraceContext | null {
-  const newTrace = createTrace();
-  return newTrace && { ...newTrace, parentId: null, flags: newTrace.isSampled ? '01' : '00' };
-}
 
 /** Runs each request in its span, and reports its end. The response names the span. */
 export const traceRequests: MiddlewareHandler<Env> = (c, next) => {

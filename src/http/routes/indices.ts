@@ -45,12 +45,6 @@ export function createIndexHandlers(
     previewIndex: async ({ params, body, signal }) => ({
       bytes: await questions.previewStored(params.index_id, body, signal),
     }),
-    explainName: async ({ params, query, signal }) => ({
-      bytes: await questions.explain(
-        { indexId: params.index_id, identifier: params.identifier, asOf: query.as_of, runId: query.run_id },
-        signal,
-      ),
-    }),
     async packRebalance({ params, media, body, signal }) {
       const format = parseExportFormat(media);
       const bytes = await questions.rebalancePack(params.index_id, { request: body(), format }, signal);

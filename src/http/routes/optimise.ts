@@ -105,7 +105,6 @@ function parseImport({
 
 export function createStudyHandlers(studies: Studies): OwnHandlers<typeof studyRoutes> {
   return {
-    getStudyRows: async ({ params, query }) => ({ bytes: await studies.rows(params.study_id, query.block) }),
     startStudy: async ({ body, lines, origin }) => toJobReply(await studies.start(body(), lines(), origin)),
   };
 }

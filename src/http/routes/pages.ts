@@ -17,6 +17,8 @@ import { renderReferencePage } from '#views/documentation/reference.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { type Coding, selectCoding } from '../request.js';
 
+const refusePage = (message: string) => new Refusal('ROUTE_NOT_FOUND', message);
+
 type PageRequest = Pick<RouteRequest<Route>, 'header' | 'media'>;
 
 /** Returns the compressed form of a page; undefined if there is none. */
@@ -85,13 +87,9 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
   /** Returns the page to a browser, whose `Accept` header names HTML. Other clients get ROUTE_NOT_FOUND. */
   function toPageReply(request: PageRequest): Reply {
     if (!/(^|,)\s*text\/html\s*(;|,|$)/i.test(request.header('accept') ?? ''))
-      throw new Refusal(
-        'ROUTE_NOT_FOUND',
-        'This address serves the console to browsers; GET /openapi.json lists the routes.',
-      );
+      throw refusePage('This address serves the console to browsers; GET /openapi.json lists the routes.');
     const file = files.page();
-    if (file === undefined)
-      throw new Refusal('ROUTE_NOT_FOUND', 'The console has not been built. Run `npm run build`.');
+    if (file === undefined) throw refusePage('The console has not been built. Run `npm run build`.');
     return toFileReply(file, request, { Vary: 'Accept, Accept-Encoding', 'Content-Security-Policy': CONSOLE_POLICY });
   }
 
@@ -100,7 +98,7 @@ export function createConsoleHandlers(files: ConsoleFiles): Handlers<typeof cons
     getConsolePage: toPageReply,
     getConsoleAsset(request) {
       const file = files.asset(request.params.asset);
-      if (file === undefined) throw new Refusal('ROUTE_NOT_FOUND', 'The console has no such file; reload the page.');
+      if (file === undefined) throw refusePage('The console has no such file; reload the page.');
       const { etag: _, ...reply } = toFileReply(file, request, {
         'Cache-Control': 'public, max-age=31536000, immutable',
       });
@@ -142,10 +140,7 @@ export function createVerifyHandlers(files: VerifyFiles): Handlers<typeof verify
   function toVerifyReply(name: string, request: PageRequest): Reply {
     const file = files(name);
     if (file === undefined)
-      throw new Refusal(
-        'ROUTE_NOT_FOUND',
-        `The page /verify has no file ${name}, or has not been built: \`npm run build\`.`,
-      );
+      throw refusePage(`The page /verify has no file ${name}, or has not been built: \`npm run build\`.`);
     return toFileReply(file, request, {
       'Content-Security-Policy': name === WORKER ? WORKER_POLICY : VERIFY_POLICY,
       'Cross-Origin-Embedder-Policy': 'require-corp',
@@ -193,8 +188,7 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
   function toGuideReply(name: string, request: PageRequest): Reply {
     const page = getPages().get(name);
     if (page === undefined)
-      throw new Refusal(
-        'ROUTE_NOT_FOUND',
+      throw refusePage(
         `The guide has no page ${name}; its pages are ${[...getPages().keys()].filter(Boolean).join(', ')}.`,
       );
     return request.media === MARKDOWN_MEDIA
@@ -209,7 +203,7 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
     getGuidePage: (request) => toGuideReply(request.params.page, request),
     getGuidePicture({ params: { picture } }) {
       const bytes = readPicture(picture);
-      if (bytes === undefined) throw new Refusal('ROUTE_NOT_FOUND', `The guide has no picture ${picture}.`);
+      if (bytes === undefined) throw refusePage(`The guide has no picture ${picture}.`);
       return toBytesReply(bytes, 'image/webp');
     },
   };

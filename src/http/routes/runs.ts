@@ -4,27 +4,25 @@ import { API } from '#contract/api.js';
 import type { differenceRoutes } from '#contract/differences.js';
 import type { reportRoutes } from '#contract/reports.js';
 import type { Route } from '#contract/route.js';
-import type { exportRoutes, replayRoutes, rerunRoutes, runDifferenceRoutes } from '#contract/runs.js';
+import type { exportRoutes, replayRoutes, runDifferenceRoutes } from '#contract/runs.js';
 import type { simulationRoutes } from '#contract/simulations.js';
 import type { sqlRoutes } from '#contract/sql.js';
-import type { sweepRoutes } from '#contract/sweeps.js';
 import type { StaleState } from '#domain/backtest/plan.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';
 import type { Reports, StoredTemplate } from '#services/reports/reports.js';
-import type { Analytics, BacktestBatches, Reruns } from '#services/runs/backtests.js';
+import type { Analytics, BacktestBatches } from '#services/runs/backtests.js';
 import type { OutsideDifferences, Replays, RunDifferences } from '#services/runs/differences.js';
 import type { Exports } from '#services/runs/exports.js';
 import type { Simulations } from '#services/runs/simulations.js';
+import { HASH_MEMBER, hashResult, shortenHash } from '#services/reports/receipts.js';
 import type { Sql } from '#services/runs/sql.js';
-import type { Sweeps } from '#services/runs/sweeps.js';
 import type { RunViews } from '#services/runs/views.js';
 import type { StoredBytes } from '#services/shared/stamped-json.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/formats/text.js';
 import { namesEtag, parseExportFormat, toJobReply, toFileReply } from '../answers.js';
 import type { OwnHandlers } from '../calls.js';
 import { type Handler, type Handlers, readRunParameters, type Reply, type RunParameters } from '../handler.js';
-import { HASH_MEMBER, hashResult, shortenHash } from '../sources.js';
 
 /** Routes that are not views of one run. */
 type OtherRoutes = Omit<typeof analyticsRoutes, keyof ViewRoutes<typeof analyticsRoutes>>;
@@ -130,12 +128,6 @@ function toTemplateReply({ template, etag }: StoredTemplate): Reply {
   return { json: template, ...(etag === undefined ? {} : { etag }) };
 }
 
-export function createRerunHandlers(reruns: Reruns): OwnHandlers<typeof rerunRoutes> {
-  return {
-    getRerunRows: async ({ params, query }) => ({ bytes: await reruns.rows(params.rerun_id, query.block) }),
-  };
-}
-
 /** Creates a handler for every route that is a view of a stored run. */
 export function createRunViewHandlers(views: RunViews): Handlers<ViewRoutes<typeof API>> {
   const handlers: Record<string, Handler<ViewRoute>> = {};
@@ -212,11 +204,5 @@ export function createSqlHandlers(sql: Sql): OwnHandlers<typeof sqlRoutes> {
       const headers = { 'X-Rows': String(rows), 'X-Truncated': String(isTruncated) };
       return format === 'json' ? { stream, headers } : toFileReply('result', format, { stream, headers });
     },
-  };
-}
-
-export function createSweepHandlers(sweeps: Sweeps): OwnHandlers<typeof sweepRoutes> {
-  return {
-    getSweepRows: async ({ params, query }) => ({ bytes: await sweeps.rows(params.sweep_id, query.block) }),
   };
 }

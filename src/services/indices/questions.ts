@@ -292,18 +292,22 @@ export function addVersion(version: number | null, bytes: Uint8Array): Uint8Arra
   return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 
-interface ExplainQuestion {
-  readonly indexId: string;
-  readonly identifier: string;
-  readonly asOf: string | undefined;
+/** Query of an explanation. */
+interface ExplainTerms {
+  readonly as_of?: string | undefined;
   /** Id of the run with the definition to explain. Default: the stored definition. */
-  readonly runId: string | undefined;
+  readonly run_id?: string | undefined;
 }
 
 /** Definition of a run or of a stored index. For a stored index, the other documents are read afterwards. */
 type ExplainedDefinition = Pick<QuestionDefinition, 'document' | 'version'> & Partial<QuestionDefinition>;
 
-type ExplainedQuestion = Omit<ExplainQuestion, 'runId'> & { readonly isOfRun: boolean };
+interface ExplainedQuestion {
+  readonly indexId: string;
+  readonly identifier: string;
+  readonly asOf: string | undefined;
+  readonly isOfRun: boolean;
+}
 
 /** Explains a definition on the served market. Returns an IndexExplanation. */
 async function explainDefinition(
@@ -390,7 +394,7 @@ export interface IndexQuestions {
    * Returns an IndexExplanation.
    * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE, and the refusals of a preview
    */
-  explain(question: ExplainQuestion, signal: AbortSignal): Json;
+  explain(indexId: string, identifier: string, query: ExplainTerms, signal: AbortSignal): Json;
   /**
    * Returns a RebalancePack, or its orders in a file format. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE, and the
    * refusals of a preview
@@ -473,7 +477,7 @@ export function createIndexQuestions(
       const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
       return onStore(base as RequestBody, () => computeWhatIf(base as RequestBody, value, signal));
     },
-    async explain({ indexId, identifier, asOf, runId }, signal) {
+    async explain(indexId, identifier, { as_of: asOf, run_id: runId }, signal) {
       const question = { indexId, identifier, asOf };
       if (runId !== undefined)
         return onRun(indexId, runId, (definition) => explain(definition, { ...question, isOfRun: true }, signal));

@@ -60,7 +60,7 @@ export interface Studies {
    * Returns a block of the rows of a succeeded study as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED beyond the last block; DOCUMENT_UNREADABLE
    */
-  rows(studyId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
+  rows(studyId: string, query: { readonly block: number }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 type StudyTerms = ReturnType<typeof readStudyRequest>;
@@ -161,7 +161,7 @@ export function createStudies(context: Context, kind: JobKind<StudyPayload>): St
   }
 
   return {
-    rows: (ident, block) => readResultRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
+    rows: (ident, { block }) => readResultRows({ kind: 'study', ident, block }, limitJobs(jobs), artifacts),
     async start(body, lines, origin) {
       const terms = lines === undefined ? readStudyRequest(body) : await readLargeStudy(body, lines);
       if (terms.studyId !== null) assertOwnName(terms.studyId);

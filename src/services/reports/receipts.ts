@@ -1,4 +1,6 @@
+import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { LIMITS } from '#domain/base/limits.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import {
@@ -10,6 +12,34 @@ import {
   type VerifiedText,
 } from '#domain/outputs/receipts.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
+
+/** Query member with the first digits of the hash of a result that nothing else pins. */
+export const HASH_MEMBER = 'sha256';
+const HASH_DIGITS = 16;
+/** Shortens a hash for an address. */
+export const shortenHash = (sha256: string): string => sha256.slice(0, HASH_DIGITS);
+export const hashResult = (body: string | Uint8Array): string => shortenHash(hash('sha256', body));
+
+/** Query member with the compressed body of a read by POST: who reads the address repeats the request. */
+export const BODY_MEMBER = 'body';
+/** Maximum number of bytes of a body in an address, and of its characters there: a header has limited space. */
+const BODY_BYTES_MAX = 65_536;
+const BODY_CHARACTERS_MAX = 6000;
+/** Compresses a body for an address; undefined if it is too long. */
+export function packBody(bytes: Uint8Array = new Uint8Array()): string | undefined {
+  if (bytes.byteLength > BODY_BYTES_MAX) return undefined;
+  const text = deflateRawSync(bytes).toString('base64url');
+  return text.length > BODY_CHARACTERS_MAX ? undefined : text;
+}
+
+/** Returns undefined if the member of an address is no compressed body. */
+export function unpackBody(member: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return new Uint8Array(inflateRawSync(Buffer.from(member, 'base64url'), { maxOutputLength: BODY_BYTES_MAX }));
+  } catch {
+    return undefined;
+  }
+}
 
 /** Bytes of a cited result, or the reason why they cannot be read, with the pinned address if that is missing. */
 export type ReadResult = { readonly bytes: Uint8Array } | { readonly reason: string; readonly pinned?: string };

@@ -502,7 +502,7 @@ export interface Reruns {
    * Returns a block of the rows of a succeeded rerun as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
    */
-  rows(rerunId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
+  rows(rerunId: string, query: { readonly block: number }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /**
@@ -537,7 +537,7 @@ export function createReruns(
   }
 
   return {
-    rows: (ident, block) => readResultRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
+    rows: (ident, { block }) => readResultRows({ kind: 'rerun', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const ids = await readIds(request.ids);
       if (request.rerun_id !== null) assertOwnName(request.rerun_id);

@@ -149,7 +149,7 @@ export interface Sweeps {
    * Returns a block of the rows of a succeeded sweep as JSON.
    * @throws Refusal JOB_NOT_FOUND; VALIDATION_FAILED after the last block; DOCUMENT_UNREADABLE
    */
-  rows(sweepId: string, block: number): Promise<Uint8Array<ArrayBuffer>>;
+  rows(sweepId: string, query: { readonly block: number }): Promise<Uint8Array<ArrayBuffer>>;
 }
 
 /** Maximum time in ms of consecutive checks. After that, other work can run. */
@@ -216,7 +216,7 @@ export function createSweeps(context: Context, kind: JobKind<SweepPayload>, esti
   }
 
   return {
-    rows: (ident, block) => readResultRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
+    rows: (ident, { block }) => readResultRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
       const base = await readBase(request);
       assertNoErrors('sweep', [...checkVariantCount(request), ...findStorePointers(request)]);

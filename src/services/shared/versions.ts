@@ -1,3 +1,4 @@
+import type { Scope } from '#contract/route.js';
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { listChanges } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -40,8 +41,17 @@ export interface Versions {
   restorable(subject: Subject, version: number): Promise<VersionContent>;
   /** Compares two versions. @throws the refusals of `read` */
   difference(subject: Subject, query: { readonly from: number; readonly to: number }): Promise<VersionDifference>;
-  /** Removes the versions of a deleted document. @returns undefined if the document still exists, or never existed */
-  purgeDeleted(subject: Subject, by: Authorship): Promise<PurgedDocument | undefined>;
+  /**
+   * Returns the authorship for a deletion. If it purges and the document was already deleted, removes its versions and
+   * returns what was purged. @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
+   */
+  prepareRemoval(subject: Subject, by: Authorship, terms: RemovalTerms): Promise<Authorship | PurgedDocument>;
+}
+
+/** Kind of a deletion, and the scopes of its client. */
+interface RemovalTerms {
+  readonly purges: boolean;
+  readonly scopes: ReadonlySet<Scope>;
 }
 
 /** Parts of a deleted document that were removed: its versions and, for an index or a strategy, its published runs. */
@@ -51,6 +61,16 @@ export interface PurgedDocument {
 
 export function createVersions(context: Context): Versions {
   const { documents } = context;
+  /** Removes the versions of a deleted document. Returns undefined if it still exists, or never existed. */
+  const purgeDeleted = ({ kind, id }: Subject, authorship: Authorship): Promise<PurgedDocument | undefined> =>
+    documents.transaction(
+      async (tx) => {
+        if ((await tx.get(kind, id)) !== undefined) return undefined;
+        const purgedRuns = await deleteOrphanedRuns(tx, { kind, id });
+        return (await tx.delete(kind, id)) || purgedRuns > 0 ? { purgedRuns } : undefined;
+      },
+      { by: { ...authorship, purges: true } },
+    );
 
   async function requireHead(subject: Subject): Promise<HistoryHead> {
     const head = await readHead(documents, subject);
@@ -126,15 +146,15 @@ export function createVersions(context: Context): Versions {
         sentences: compareSentences(said, saying),
       };
     },
-    purgeDeleted: ({ kind, id }, authorship) =>
-      documents.transaction(
-        async (tx) => {
-          if ((await tx.get(kind, id)) !== undefined) return undefined;
-          const purgedRuns = await deleteOrphanedRuns(tx, { kind, id });
-          return (await tx.delete(kind, id)) || purgedRuns > 0 ? { purgedRuns } : undefined;
-        },
-        { by: { ...authorship, purges: true } },
-      ),
+    async prepareRemoval(subject, by, { purges, scopes }) {
+      if (!purges) return by;
+      if (!scopes.has('admin'))
+        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge requires.', {
+          needed: 'admin',
+          scopes: [...scopes],
+        });
+      return (await purgeDeleted(subject, by)) ?? { ...by, purges: true };
+    },
   };
 }
 

@@ -119,6 +119,7 @@ export const FAMILIES = {
     's3',
     'ownership',
     'history',
+    'stored-forms.ts',
     'lmdb',
     'postgres',
     'artifact-writer.ts',

@@ -119,9 +119,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./commands/logs.js')).runBundle(argv, environment),
   },
   migrate: {
-    summary: 'Create the tables of a database, or migrate them to this version.',
+    summary: 'Migrate a database, or the documents of earlier releases in a home, to this version.',
     help: async () => (await import('./commands/database.js')).MIGRATE_HELP,
-    run: async (argv, environment) => (await import('./commands/database.js')).runDatabaseMigration(argv, environment),
+    run: async (argv, environment) => (await import('./commands/database.js')).runMigration(argv, environment),
   },
   nodes: {
     summary: 'List the processes that use a database.',

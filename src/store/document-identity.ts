@@ -70,6 +70,7 @@ export const DOCUMENT_KINDS = [
   'audit-seal',
   'audit-push',
   'artifact-store',
+  'stored-forms',
   'recorded-closures',
   'schedule-day',
   'schedule-state',

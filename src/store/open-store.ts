@@ -5,13 +5,7 @@ import type { ArtifactLocation } from './ownership/artifact-location.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore, LowWaterMark } from './port.js';
 import { type BackgroundHash, openArtifacts } from './artifacts/folder-store.js';
 import { createGauge, type FreeSpace, watchFreeSpace } from './artifacts/free-space.js';
-import {
-  adoptDocuments,
-  createVersionedStore,
-  createVersionedTransaction,
-  type VersionLimits,
-} from './history/versioned-store.js';
-import { eraseSupersededSecrets } from './history/history.js';
+import { createVersionedStore, createVersionedTransaction, type VersionLimits } from './history/versioned-store.js';
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
@@ -28,6 +22,7 @@ import {
   watchStore,
 } from './ownership/ownership.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+import { assertCurrentForms, convertDocuments } from './stored-forms.js';
 
 /**
  * All stored data of the service. Artifacts belong to documents. Writes of both stop at the same minimum free space.
@@ -102,8 +97,8 @@ const TRASH_MS = 24 * 3_600_000;
 
 /**
  * Opens documents and artifacts of a home. Removes files of the previous process that no document refers to.
- * @throws StartRefusal 78 if the documents are damaged or the artifact store belongs to another database, 75 if the
- * artifact store is unavailable
+ * @throws StartRefusal 78 if the documents are damaged or have earlier forms, or the artifact store belongs to another
+ * database; 75 if the artifact store is unavailable
  */
 export async function openStore({
   home,
@@ -137,6 +132,8 @@ export async function openStore({
   let artifacts: ArtifactStore;
   let openedPlace: SharedStore | undefined;
   try {
+    if (database?.migrate === true && !isReadOnly) await convertDocuments(documents);
+    else await assertCurrentForms(documents, isReadOnly);
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
       // A shared artifact store always belongs to a database.
@@ -152,7 +149,6 @@ export async function openStore({
       artifacts = openedPlace.artifacts;
     }
     if (place === undefined) await artifacts.sweep((names) => documents.referencedAmong(names));
-    if (!isReadOnly) await upgradeDocuments(documents);
   } catch (thrown) {
     openedPlace?.close();
     await documents.close();
@@ -216,11 +212,6 @@ export async function openDocumentsAlone({
       ? await openDocumentStore({ onFailure, folder: home.documents, backups: home.backups })
       : await openShared({ onFailure, place: database });
   return { documents: createVersionedStore(documents), close: () => documents.close() };
-}
-
-async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
-  await adoptDocuments(documents);
-  await eraseSupersededSecrets(documents);
 }
 
 /** Shared artifact store, as long as it belongs to the database. */

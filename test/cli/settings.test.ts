@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { runCalendars } from '#cli/commands/calendars.js';
 import { copy } from '#cli/commands/home.js';
-import { runDatabaseMigration, runNodes } from '#cli/commands/database.js';
+import { runMigration, runNodes } from '#cli/commands/database.js';
 import { formatSettingsHelp, readSettings, SETTINGS } from '#cli/settings/settings.js';
 import { UsageError } from '#cli/usage.js';
 import { removePasswords } from '#cli/commands/serve.js';
@@ -186,7 +186,7 @@ test('a misspelt flag is refused with the most similar flag', async () => {
   expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);
   await expect(copy(['--too', 'b'], {})).rejects.toThrow(/Did you mean --to\?/);
   await expect(runNodes(['--databse', 'x'], {})).rejects.toThrow(/Did you mean --database\?/);
-  await expect(runDatabaseMigration(['--databse=x'], {})).rejects.toThrow(/Did you mean --database\?/);
+  await expect(runMigration(['--databse=x'], {})).rejects.toThrow(/Did you mean --database\?/);
   expect(() => runCalendars(['list', '--foldr', 'x'])).toThrow(/Did you mean --folder\?/);
 });
 

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { LIMITS } from '#domain/base/limits.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { openHome } from '#store/home/home.js';
+import type { JobRecord } from '#jobs/port/record.js';
 import { openStore } from '#store/open-store.js';
 import { startService } from '../cli/process.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';
@@ -19,7 +20,7 @@ const READY_MS_MAX = 2000;
 const formatJobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;
 
 /** Returns the stored document of a job that has ended. */
-const createJobRecord = (i: number) => ({
+const createJobRecord = (i: number): JobRecord => ({
   job_id: formatJobId(i),
   kind: 'risk',
   created_at: '2026-01-02T00:00:00.000000+00:00',
@@ -27,9 +28,16 @@ const createJobRecord = (i: number) => ({
   sequence: i + 1,
   estimated_bytes: 1,
   owner: '',
+  author: null,
+  note: null,
+  request_id: null,
+  trace_id: null,
   status: 'cancelled',
   attempt: 1,
   crashes: 0,
+  losses: 0,
+  releases: 0,
+  not_before: null,
   progress: 0,
   message: 'Cancelled.',
   error: null,
@@ -37,7 +45,10 @@ const createJobRecord = (i: number) => ({
   started_at: null,
   finished_at: '2026-01-02T00:00:01.000000+00:00',
   heartbeat_at: null,
+  node: null,
+  earlier: [],
   request: { index_id: 'I' },
+  callbacks: [],
 });
 
 test(

@@ -7,10 +7,11 @@ import { BacktestJobStatus, BacktestResultSummary } from '#contract/analytics/re
 import type { ReconciliationView } from '#contract/analytics/analytics.js';
 import type { Route } from '#contract/route.js';
 import { openLiveService, type LiveService } from './live.js';
+import { runHere } from '../cli/process.js';
 import { waitUntil } from '../waiting.js';
 
 /** Ids of the home's documents, by kind. */
-const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8')) as Readonly<
+const IDS = JSON.parse(readFileSync('test/golden/home-0.1.0/ids.json', 'utf8')) as Readonly<
   Record<string, readonly string[]>
 >;
 
@@ -53,7 +54,8 @@ let service: LiveService;
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'divisor-golden-'));
-  cpSync('test/golden/home-format-1', home, { recursive: true });
+  cpSync('test/golden/home-0.1.0', home, { recursive: true });
+  await runHere(['migrate', '--home', home]);
   service = await openLiveService(['--home', home, '--workers', '1']);
   await waitUntil(async () => (await service.ask('GET', '/health/ready')).status === 200);
 });

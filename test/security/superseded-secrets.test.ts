@@ -2,15 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createSigningKeys } from '#services/publication/publications.js';
-import {
-  createHistoryCheck,
-  eraseSupersededSecrets,
-  loadVersion,
-  readHead,
-  packContent,
-} from '#store/history/history.js';
+import { createHistoryCheck, loadVersion, packContent, readHead } from '#store/history/history.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { DOCUMENT_KINDS, formatNumberedId } from '#store/document-identity.js';
+import { convertDocuments } from '#store/stored-forms.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
@@ -109,7 +104,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     const documents = await world.open();
     await storeSupersededSecrets(documents, ['first-pass', 'second-pass', 'third-pass']);
     expect(await readEverythingBut(documents, 'store')).toMatch(/first-pass.*second-pass/s);
-    await eraseSupersededSecrets(documents);
+    await convertDocuments(documents);
     const text = await readEverythingBut(documents, 'store');
     expect(text).not.toMatch(/first-pass|second-pass|third-pass|private-of-before/);
     expect(text).toContain('reader:***@db.example');
@@ -163,7 +158,7 @@ test('a backup of a home that was opened since contains none of them', async () 
   const before = await openDocumentStore({ folder });
   const passwords = Array.from({ length: 30 }, (_, i) => `plain-pass-${i}-`);
   await storeSupersededSecrets(before, passwords);
-  await eraseSupersededSecrets(before);
+  await convertDocuments(before);
   await before.transaction((tx) => tx.put('store', 'db', createStoreSource('kept')));
   await before.close();
   const backupFolder = join(base, 'backup');

@@ -261,13 +261,13 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
   return { entries, seals };
 }
 
-/** Signs the log as release 0.2.0 did. */
+/** Signs the log as release 0.2.0 did, and leaves its head as the conversion does. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await readAuditHead(tx);
   const statedSeal = { seq, entry_hash, at: NEW_KEY.valid_from, key_id: NEW_KEY.key_id };
   const hash = computeStatementHash(statedSeal);
   await tx.put('audit-seal', formatEntryId(seq), { ...statedSeal, hash, signature: signHash(NEW_KEY, hash) });
-  await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
+  await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count, seal_hash: hash });
 }
 
 test('each signature in the middle that is omitted, repeated or exchanged is found', async () => {

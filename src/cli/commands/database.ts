@@ -1,37 +1,65 @@
 import { parseArgs } from 'node:util';
 import { listNodes, type NodeEntry } from '#jobs/distributed/nodes.js';
-import { migrateDatabase } from '#store/postgres/open-documents.js';
+import { openHome } from '#store/home/home.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { convertDocuments } from '#store/stored-forms.js';
 import { readSettings } from '../settings/settings.js';
 import { formatTable } from '../terminal.js';
 import { readFirstSentence, UsageError } from '../usage.js';
 
-export const MIGRATE_HELP = `divisor migrate [--database URL]
+export const MIGRATE_HELP = `divisor migrate [--database URL] [--home PATH]
 
-Creates the tables of a database, or migrates them to this version. No data is lost or rewritten. Services of the
-previous version continue to run. A database of a newer version is refused.
+Creates the tables of a database, or migrates them to this version, and converts the documents of releases before 0.7.0.
+Services of release 0.7.0 or later continue to run. Without a database, converts the documents of a home that no service
+uses. Nothing is lost: an interrupted migration is continued by the next one. A store of a newer version is refused.
 
   --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
+  --home      Folder of the home. Default: DIVISOR_HOME.
 
-Exit statuses: 0 done; 75 the database cannot be reached; 78 the database is older than PostgreSQL 15, is not UTF-8, or has the tables of a newer version.
+Exit statuses: 0 done; 75 the database cannot be reached, or a service uses the home; 78 the database is older than PostgreSQL 15, is not UTF-8, or the store is of a newer version.
 `;
 
-/** Runs `divisor migrate`: creates or migrates the tables of a database. */
-export async function runDatabaseMigration(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+/** Runs `divisor migrate`: migrates the tables of a database, and converts the documents of earlier releases. */
+export async function runMigration(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { settings } = readSettings(readFlags(argv), environment);
-  if (settings.database === undefined)
-    throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
-  const { from, to } = await migrateDatabase({ url: settings.database });
+  const { database } = settings;
+  if (database === undefined) {
+    process.stdout.write(describeConversion(await convertHome(settings.home)));
+    return 0;
+  }
+  const { migrateDatabase } = await import('#store/postgres/open-documents.js');
+  const { from, to, converted } = await migrateDatabase({ url: database });
   const sentence =
     from === to ? `The tables are up to date: version ${to}.` : `The tables were migrated to version ${to}.`;
-  process.stdout.write(`${sentence}\n`);
+  process.stdout.write(`${sentence}\n${converted === 0 ? '' : describeConversion(converted)}`);
   return 0;
 }
 
+const describeConversion = (count: number): string =>
+  count === 0
+    ? 'The documents are up to date.\n'
+    : `${count} ${count === 1 ? 'document was' : 'documents were'} converted.\n`;
+
+/** Converts the documents of a home. @returns number of documents of earlier releases */
+async function convertHome(path: string): Promise<number> {
+  const home = await openHome(path);
+  try {
+    const documents = await openDocumentStore({ folder: home.documents, backups: home.backups });
+    try {
+      return await convertDocuments(documents);
+    } finally {
+      await documents.close();
+    }
+  } finally {
+    await home.close();
+  }
+}
+
 function readFlags(argv: readonly string[]): string[] {
-  const options = { database: { type: 'string' } } as const;
+  const options = { database: { type: 'string' }, home: { type: 'string' } } as const;
   try {
     const { values } = parseArgs({ args: [...argv], options, strict: true });
-    return values.database === undefined ? [] : ['--database', values.database];
+    return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
   } catch (failure) {
     throw new UsageError(`${readFirstSentence(failure, Object.keys(options))}\n\n${MIGRATE_HELP}`, { cause: failure });
   }

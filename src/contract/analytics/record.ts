@@ -135,8 +135,7 @@ const provenance = {
       'Last date of the stored run that this run extends; its numbers equal those of a full run. Null for a full run.',
   }),
   full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().meta({
-    description:
-      'Reason why a stored run was not extended. Null if it was extended, or if there was no stored run. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.',
+    description: 'Reason why a stored run was not extended. Null if it was extended, or if there was no stored run.',
   }),
 };
 

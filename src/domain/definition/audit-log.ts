@@ -84,9 +84,7 @@ export const StoredAuditHead = defineObject(() => ({
   sealed: z.int().min(1).optional(),
   /** Number of signatures. */
   seals: z.int().min(1).optional(),
-  /**
-   * Hash of the last signature. Absent in folders whose last signature did not yet contain the hash of its predecessor.
-   */
+  /** Hash of the last signature. */
   seal_hash: Hash.optional(),
 })).meta({ id: 'StoredAuditHead' });
 export type StoredAuditHead = z.infer<typeof StoredAuditHead>;

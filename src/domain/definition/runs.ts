@@ -91,19 +91,8 @@ export const FULL_RUN_REASONS = {
 } as const;
 export type FullRunReason = keyof typeof FULL_RUN_REASONS;
 
-/** Reasons in runs stored by earlier versions, with their current names. */
-export const EARLIER_FULL_RUN_REASONS = {
-  parted: 'holdings_diverged',
-  rewritten: 'file_rewritten',
-} as const satisfies Readonly<Record<string, FullRunReason>>;
-
-export type StoredFullRunReason = FullRunReason | keyof typeof EARLIER_FULL_RUN_REASONS;
-
 // Object.keys returns plain strings.
-export const FULL_RUN_REASON_NAMES = Object.keys({ ...FULL_RUN_REASONS, ...EARLIER_FULL_RUN_REASONS }) as [
-  StoredFullRunReason,
-  ...StoredFullRunReason[],
-];
+export const FULL_RUN_REASON_NAMES = Object.keys(FULL_RUN_REASONS) as [FullRunReason, ...FullRunReason[]];
 
 /** Error that reports that a run cannot be resumed. The service then computes the full run, so it is not a failure. */
 export class CannotResumeError extends Error {
@@ -150,10 +139,10 @@ export const RunDocument = defineObject(() => ({
   index_version: z.int().nullable().optional(),
   /** Version of the recorded changes of the calendar; absent without changes. */
   calendar_version: z.int().min(1).optional(),
-  /** Last date of the stored run that this run extends; null or absent for a full run. */
-  extended_from: z.string().nullable().optional(),
-  /** Reason for a full run although a stored run exists; null or absent otherwise. */
-  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable().optional(),
+  /** Last date of the stored run that this run extends; null for a full run. */
+  extended_from: z.string().nullable(),
+  /** Reason for a full run although a stored run exists; null otherwise. */
+  full_run_reason: z.enum(FULL_RUN_REASON_NAMES).nullable(),
   request: z.unknown(),
   /**
    * Request as sent, before the terms of the strategy were added. Absent in runs of an index and in older runs of
@@ -172,8 +161,6 @@ export const RunDocument = defineObject(() => ({
     columns: Artifact,
     /** Earlier files with segments of the columns, for an extended run. */
     begun: z.array(Artifact).optional(),
-    /** The only earlier file, in runs of versions that permitted a single one. */
-    base: Artifact.optional(),
     /** Checkpoint from which the run can be extended. */
     checkpoint: Artifact.optional(),
     /** Plan from which the run can be repeated. */

@@ -1,4 +1,3 @@
-import type { ErrorDetail } from '#domain/base/refusals.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import {
@@ -30,7 +29,7 @@ export interface JobIdentity {
   readonly estimated_bytes: number;
   /** Id of the key that owns the job, for fair scheduling. It is empty for a job of the service itself. */
   readonly owner: string;
-  /** Name of the key that owns the job; null for a job of the service itself, and in records of earlier versions. */
+  /** Name of the key that owns the job; null for a job of the service itself. */
   readonly author: string | null;
   /** Note of the client; null without a note. */
   readonly note: string | null;
@@ -38,10 +37,7 @@ export interface JobIdentity {
   readonly request_id: string | null;
   /** Id of the trace of the request; null without a trace. */
   readonly trace_id: string | null;
-  /**
-   * Trace span of the request, as a `traceparent` header. It is absent without a trace, and in records of earlier
-   * versions.
-   */
+  /** Trace span of the request, as a `traceparent` header; absent without a trace. */
   readonly trace_parent?: string;
   /** Priority of the job; absent if normal. */
   readonly priority?: JobPriority;
@@ -146,22 +142,7 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 /** Parses a stored body as a record; undefined if it is invalid. */
 export const readJobRecord: DocumentBodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  // Members are checked below. Records of earlier versions have no author, request, callbacks or attempts. They count
-  // only crashes.
-  const record: Partial<Record<keyof JobRecord, unknown>> = {
-    author: null,
-    note: null,
-    request_id: null,
-    trace_id: null,
-    callbacks: [],
-    node: null,
-    earlier: [],
-    losses: 0,
-    releases: 0,
-    not_before: null,
-    ...body,
-  };
-  if (record.status === 'failed') record.error = readStoredError(record);
+  const record: Partial<Record<keyof JobRecord, unknown>> = body; // its members are checked below
   const isRecord =
     record.job_id === id &&
     isOneOf(JOB_KINDS, record.kind) &&
@@ -187,20 +168,6 @@ export const readJobRecord: DocumentBodyReader<JobRecord> = (body, id) => {
     (record.error !== null) === (record.status === 'failed');
   return isRecord ? (record as JobRecord) : undefined;
 };
-
-/** Returns the error of a failed job. Early versions stored a text, or a message without a code. */
-function readStoredError({ error, message }: Partial<Record<keyof JobRecord, unknown>>): ErrorDetail {
-  const stored: Partial<Record<keyof ErrorDetail, unknown>> =
-    typeof error === 'object' && error !== null ? error : { message: error };
-  const text = [stored.message, message].find((candidate) => typeof candidate === 'string' && candidate !== '');
-  return {
-    code: 'UNCLASSIFIED_FAILURE',
-    detail: null,
-    ...stored,
-    ...(typeof stored.code !== 'string' && { code: 'UNCLASSIFIED_FAILURE' }),
-    message: text ?? 'The job failed.',
-  } as ErrorDetail; // a stored code may be one of a later version
-}
 
 /**
  * Returns true if the document of a job is pending or running. For use in transactions, which must read all data that

@@ -5,7 +5,7 @@ import type { LevelsDifference } from '#domain/backtest/run-file/compare.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
 import type { PublicationEntry } from '#domain/definition/publication.js';
-import type { FullRunReason, RunDocument, StoredFullRunReason } from '#domain/definition/runs.js';
+import type { FullRunReason, RunDocument } from '#domain/definition/runs.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { ExportFormat, ExportPosition } from '#domain/outputs/export-table.js';
 import type { ExportTableName } from '#domain/outputs/exports.js';
@@ -123,7 +123,7 @@ export interface RunProvenance {
   readonly storeContentHash: string;
   readonly engineVersion: string;
   readonly extendedFrom: string | null;
-  readonly fullRunReason: StoredFullRunReason | null;
+  readonly fullRunReason: FullRunReason | null;
 }
 
 export interface ReplayInput {

@@ -103,17 +103,15 @@ function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): 
 export const createStoredRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** Returns the files with the earlier parts of a run's columns, in order. */
-export function listEarlierFiles({ artifacts: { begun: earlierFiles, base } }: RunDocument): readonly ArtifactRef[] {
-  return earlierFiles ?? (base ? [base] : []);
-}
+export const listEarlierFiles = ({ artifacts }: RunDocument): readonly ArtifactRef[] => artifacts.begun ?? [];
 
-/** Returns the provenance of a run. A run that was stored before extensions existed counts as computed in full. */
+/** Returns the provenance of a run. */
 export function createProvenance({
   run_hash: runHash,
   store_content_hash: storeContentHash,
   engine_version: engineVersion,
-  extended_from: extendedFrom = null,
-  full_run_reason: fullRunReason = null,
+  extended_from: extendedFrom,
+  full_run_reason: fullRunReason,
 }: RunDocument): RunProvenance {
   return { runHash, storeContentHash, engineVersion, extendedFrom, fullRunReason };
 }

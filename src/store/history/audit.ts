@@ -102,46 +102,29 @@ function refuseLog(part: string): Refusal {
  */
 export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, time: string): Promise<void> {
   const head = await readAuditHead(tx);
-  const { seq, hash: entry_hash, seals } = head;
-  if (seq === 0 || (await tx.get('audit-seal', formatEntryId(seq))) !== undefined) return;
-  const lastSeal = await createLastSeal(tx);
-  const count = lastSeal === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
-  const previous = lastSeal === null ? NO_HASH : (head.seal_hash ?? lastSeal?.hash);
-  const timestamp = findLatestTime(time, key.valid_from, lastSeal?.at);
-  const sealStatement = {
-    seq,
-    entry_hash,
-    ...(previous === undefined ? {} : { previous }),
-    at: timestamp,
-    key_id: key.key_id,
-  };
+  const { seq, hash: entry_hash, sealed = 0, seals = 0, seal_hash: previous = NO_HASH } = head;
+  if (seq === 0 || sealed === seq) return;
+  const at = findLatestTime(time, key.valid_from, await findLastSealTime(tx));
+  const sealStatement = { seq, entry_hash, previous, at, key_id: key.key_id };
   const hash = computeStatementHash(sealStatement);
   await tx.put('audit-seal', formatEntryId(seq), {
     ...sealStatement,
     hash,
     signature: signHash(key, hash),
   } satisfies AuditSeal);
-  await putAuditHead(tx, { ...head, sealed: seq, seals: count + 1, seal_hash: hash });
+  await putAuditHead(tx, { ...head, sealed: seq, seals: seals + 1, seal_hash: hash });
 }
 
 /** Returns the time of the last signature of the log; undefined if none is readable. */
-export async function findLastSealTime(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
-  return (await createLastSeal(reader))?.at;
-}
-
-/** Returns the last signature of the log. Returns null if there is none, undefined if it is unreadable. */
-async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
-  const { sealed } = await readAuditHead(reader);
-  const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : formatEntryId(sealed);
-  if (id === undefined) return null;
-  const storedSeal = await reader.get('audit-seal', id);
-  return parseStored(storedSeal, AuditSeal);
+export async function findLastSealTime(reader: Pick<DocumentReader, 'get'>): Promise<string | undefined> {
+  const { sealed = 0 } = await readAuditHead(reader);
+  return parseStored(await reader.get('audit-seal', formatEntryId(sealed)), AuditSeal)?.at;
 }
 
 /** Returns true if the last entry is signed, or there is no entry. */
 export async function isSealed(reader: Pick<DocumentReader, 'get'>): Promise<boolean> {
-  const { seq } = await readAuditHead(reader);
-  return seq === 0 || (await reader.get('audit-seal', formatEntryId(seq))) !== undefined;
+  const { seq, sealed = 0 } = await readAuditHead(reader);
+  return sealed === seq;
 }
 
 /** First error in an audit log. */

@@ -1,13 +1,11 @@
 import { hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
-import { Refusal } from '#domain/base/refusals.js';
 import { AuditEntry } from '#domain/definition/audit-log.js';
 import {
   DataHistoryDocument,
   DataVersionDocument,
   ForgottenHistory,
   readDeclaration,
-  removePassword,
 } from '#domain/definition/datasets.js';
 import { SigningKey } from '#domain/definition/publication.js';
 import {
@@ -24,7 +22,6 @@ import { createNumberedRange, formatNumberedId, getOwner, parseNumber } from '..
 import {
   type DocumentLookup,
   type DocumentReader,
-  type DocumentStore,
   type DocumentTransaction,
   parseStored,
   type UnreadableCause,
@@ -131,10 +128,7 @@ export interface PendingReads {
   readonly last: Promise<number> | undefined;
 }
 
-/**
- * Returns the state of a document before a write. If an earlier release wrote the document without versions, starts its
- * history.
- */
+/** Returns the state of a document before a write. */
 export async function readDocumentState(
   tx: DocumentTransaction,
   subject: Subject,
@@ -142,25 +136,26 @@ export async function readDocumentState(
 ): Promise<DocumentState> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
-  const latestVersion = stored > 0 ? stored : (await readHead(tx, subject))?.latest;
-  if (document === undefined) return { document, latest: latestVersion ?? 0, etag: null };
-  if ('unreadable' in document)
-    return { document, latest: latestVersion ?? 0, etag: await findLastEtag(tx, subject, latestVersion) };
-  const { etag, content } = createContent(kind, document.body, document.etag);
-  if (latestVersion !== undefined) return { document, latest: latestVersion, etag };
+  const latest = stored > 0 ? stored : ((await readHead(tx, subject))?.latest ?? 0);
+  if (document === undefined) return { document, latest, etag: null };
+  if ('unreadable' in document) return { document, latest, etag: await findLastEtag(tx, subject, latest) };
+  return { document, latest, etag: createContent(kind, document.body, document.etag).etag };
+}
+
+/** Starts the history of a document that a release without versions wrote. */
+export async function startHistory(tx: DocumentTransaction, subject: Subject): Promise<void> {
+  const document = await tx.get(subject.kind, subject.id);
+  if (document === undefined || 'unreadable' in document || (await readHead(tx, subject)) !== undefined) return;
+  const { etag, content } = createContent(subject.kind, document.body, document.etag);
   const first = { author: LOCAL_AUTHOR, note: null, requestId: '', action: 'created', at: document.updatedAt } as const;
-  return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
+  await append(tx, subject, 0, { ...first, etag, content: content() });
 }
 
 /**
  * Returns the ETag of the last version, used if the document is unreadable. Returns null without a readable version.
  */
-async function findLastEtag(
-  tx: DocumentTransaction,
-  subject: Subject,
-  latest: number | undefined,
-): Promise<string | null> {
-  const version = latest === undefined ? undefined : await loadVersion(tx, subject, latest);
+async function findLastEtag(tx: DocumentTransaction, subject: Subject, latest: number): Promise<string | null> {
+  const version = latest === 0 ? undefined : await loadVersion(tx, subject, latest);
   return typeof version === 'object' && version.content !== null ? version.etag : null;
 }
 
@@ -347,7 +342,7 @@ function findEtag(text: string): string | undefined {
   }
 }
 
-const computeCanonicalEtag = (text: string): string => hash('sha256', text, 'hex');
+export const computeCanonicalEtag = (text: string): string => hash('sha256', text, 'hex');
 
 /** Document as read from disk. Its body is undefined if it is unreadable. */
 interface Entry {
@@ -520,55 +515,6 @@ function createDataPart(): Part {
 
 /** Returns a signing key that was replaced, without its private half. The public half still verifies its signatures. */
 export const removePrivateKey = (key: SigningKey): SigningKey => ({ ...key, private_key: '' });
-
-/**
- * Erases secrets that earlier releases left in documents. These are passwords of sources in versions of data stores,
- * and the private halves of signing keys that were replaced. If the disk is full, the service starts nevertheless, and
- * the next start erases them.
- * @cost one read of the versions of data stores, of which there are few
- */
-export async function eraseSupersededSecrets(documents: DocumentStore): Promise<void> {
-  try {
-    await eraseReplacedKeys(documents);
-    await erasePasswords(documents);
-  } catch (thrown) {
-    if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
-  }
-}
-
-async function eraseReplacedKeys(documents: DocumentStore): Promise<void> {
-  const { documents: keys } = await documents.list('signing-key', (body) => SigningKey.safeParse(body).data);
-  const supersededKeys = keys.filter((key) => key.valid_until !== null && key.private_key !== '');
-  if (supersededKeys.length === 0) return;
-  await documents.transaction(async (tx) => {
-    for (const key of supersededKeys) await tx.put('signing-key', key.key_id, removePrivateKey(key));
-  });
-}
-
-async function erasePasswords(documents: DocumentStore): Promise<void> {
-  for (const historyId of await documents.ids('history')) {
-    if (!historyId.startsWith('store/')) continue;
-    const subject: Subject = { kind: 'store', id: historyId.slice('store/'.length) };
-    const { latest, purged } = (await readHead(documents, subject))!; // the document has a history
-    for (let number = purged + 1; number <= latest; number++) await erasePassword(documents, subject, number);
-  }
-}
-
-/** Writes a version again without the password. The audit log keeps the original ETag. */
-async function erasePassword(documents: DocumentStore, subject: Subject, number: number): Promise<void> {
-  const version = await loadVersion(documents, subject, number);
-  if (typeof version !== 'object' || version.content === null) return; // a deletion, or a damaged version
-  const declaration = JSON.parse(version.content) as Readonly<Record<string, unknown>>; // the content is the declaration of a store
-  const { source } = declaration;
-  if (typeof source !== 'string' || removePassword(source) === source) return;
-  const content = toCanonicalJson({ ...declaration, source: removePassword(source) });
-  const body: VersionDocument = {
-    ...version,
-    content: await packContent(content),
-    etag: computeCanonicalEtag(content),
-  };
-  await documents.transaction((tx) => tx.put('version', formatVersionId(subject, number), body));
-}
 
 /**
  * Common parts of stored documents with their default values. The most frequent parts come last, nearest to the text.
@@ -776,10 +722,6 @@ const SHORT_MAX = SHORT_BYTES_MAX / 4;
 
 /** First character of a text that is compressed with `DICTIONARY`. Base64 never begins with it. */
 const SHORT_PREFIX = '~';
-/** Mark of uncompressed base64, written by earlier releases. */
-const UNCOMPRESSED_PREFIX = '=';
-/** First character of plain JSON, written by earlier releases. */
-const JSON_START = '{';
 
 /**
  * Encodes the JSON of a document for a version in base64, which needs no escapes in JSON and SQL. A short text is
@@ -797,8 +739,6 @@ export async function packContent(text: string): Promise<string> {
 /** Restores the text of a version. Returns undefined if it is damaged. */
 export function unpackContent(content: string): string | undefined {
   if (content.startsWith(SHORT_PREFIX)) return restoreText(Buffer.from(content.slice(1), 'base64'));
-  if (content.startsWith(UNCOMPRESSED_PREFIX)) return Buffer.from(content.slice(1), 'base64').toString('utf8');
-  if (content.startsWith(JSON_START)) return content;
   try {
     return inflateRawSync(Buffer.from(content, 'base64'), { maxOutputLength: CONTENT_BYTES_MAX }).toString('utf8');
   } catch {

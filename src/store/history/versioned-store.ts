@@ -324,44 +324,6 @@ function storeChanges(
   return actions.map((action) => ({ action, version: null, etag }));
 }
 
-/** Maximum number of documents that one transaction adopts. */
-const ADOPTION_BATCH = 256;
-
-/**
- * Creates version 1 of every document written by releases without versions.
- * @returns the number of such documents
- * @cost two listings of ids, if all documents have versions
- */
-export async function adoptDocuments(documents: DocumentStore): Promise<number> {
-  const historyIds = new Set(await documents.ids('history'));
-  let adoptedCount = 0;
-  for (const kind of VERSIONED_KINDS) {
-    const missingIds = (await documents.ids(kind)).filter((id) => !historyIds.has(`${kind}/${id}`));
-    for (let from = 0; from < missingIds.length; from += ADOPTION_BATCH) {
-      const batch = missingIds.slice(from, from + ADOPTION_BATCH);
-      if (!(await isWritten(documents, kind, batch))) return adoptedCount;
-      adoptedCount += batch.length;
-    }
-  }
-  return adoptedCount;
-}
-
-/**
- * Creates the first versions of documents. Returns false if the disk is full, which must not prevent the start. The
- * next write of a document then creates its version.
- */
-async function isWritten(documents: DocumentStore, kind: VersionedKind, ids: readonly string[]): Promise<boolean> {
-  try {
-    await documents.transaction(async (tx) => {
-      for (const id of ids) await readDocumentState(tx, { kind, id }, { document: tx.get(kind, id), last: undefined });
-    });
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof Refusal && thrown.code === 'STORAGE_FULL') return false;
-    throw thrown;
-  }
-}
-
 function isVersioned(kind: DocumentKind): kind is VersionedKind {
   return (VERSIONED_KINDS as readonly string[]).includes(kind);
 }

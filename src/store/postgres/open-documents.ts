@@ -20,6 +20,7 @@ import {
 } from './migrate.js';
 import { COLUMNS, createRows, type DocumentRow, openRow } from './rows.js';
 import { createPreparation } from './schema.js';
+import { convertDocuments } from '../stored-forms.js';
 
 type EntryRow = DocumentRow & { readonly artifacts: readonly string[] };
 
@@ -195,9 +196,30 @@ async function readIdentity(client: Client): Promise<DatabaseIdentity> {
   return { system: rows[0]!.system, database };
 }
 
-/** Creates or migrates the tables of a database. @throws StartRefusal 75, 78 */
-export function migrateDatabase({ url, schema = SCHEMA }: DatabaseTarget): Promise<Migration> {
-  return runWithClient(url, (client) => migrate(client, schema));
+/**
+ * Creates or migrates the tables of a database, and converts documents of earlier releases, while services use them.
+ * @returns versions of the schema, and number of converted documents
+ * @throws StartRefusal 75, 78
+ */
+export async function migrateDatabase({
+  url,
+  schema = SCHEMA,
+}: DatabaseTarget): Promise<Migration & { readonly converted: number }> {
+  const migration = await runWithClient(url, (client) => migrate(client, schema));
+  const database = openDatabase({ url, isPooled: false, prepare: createPreparation(`"${schema}"`) });
+  try {
+    const onFailure = (cause: unknown): never => {
+      throw cause;
+    };
+    const documents = await openPostgresDocuments({ onFailure, database, schema });
+    try {
+      return { ...migration, converted: await convertDocuments(documents) };
+    } finally {
+      await documents.close();
+    }
+  } finally {
+    await database.close();
+  }
 }
 
 /** Runs a function with a separate connection. @throws StartRefusal 75, 78 if it cannot connect, 75 if the connection ends */

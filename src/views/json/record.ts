@@ -44,7 +44,7 @@ import type { TrackingForecast } from '#domain/analytics/relative-returns.js';
 import type { StoredRebalances } from '#domain/backtest/run-file/read.js';
 import type { RunSummary } from '#domain/backtest/summary.js';
 import { sumMovedWeight } from '#domain/books/compositions.js';
-import type { StoredFullRunReason } from '#domain/definition/runs.js';
+import type { FullRunReason } from '#domain/definition/runs.js';
 import { findDateInForce } from '#domain/definition/schedule.js';
 
 /** Provenance of a run: time, hashes and versions. */
@@ -61,7 +61,7 @@ export interface RunStamp {
   /** Last date YYYY-MM-DD of the stored run that was extended; null or absent for a full run. */
   readonly extendedFrom?: string | null;
   /** Reason why a stored run was not extended. Null or absent if it was extended or if there was no stored run. */
-  readonly fullRunReason?: StoredFullRunReason | null;
+  readonly fullRunReason?: FullRunReason | null;
 }
 
 interface GapsAndPricing {

@@ -34,7 +34,11 @@ export function describeLayout(): void {
 
     test('of version 0.1.0 is read completely', async () => {
       const path = join(await createFolder(), 'home');
-      await cp('test/golden/home-format-1', path, { recursive: true });
+      await cp('test/golden/home-0.1.0', path, { recursive: true });
+      expect(await runHere(['migrate', '--home', path])).toMatchObject({
+        status: 0,
+        out: '9 documents were converted.\n',
+      });
       const openedHome = await openHome(path);
       const store = await openStore({
         home: openedHome,
@@ -42,7 +46,7 @@ export function describeLayout(): void {
           throw cause;
         },
       });
-      const ids = JSON.parse(await readFile('test/golden/home-format-1/ids.json', 'utf8')) as Record<string, string[]>;
+      const ids = JSON.parse(await readFile('test/golden/home-0.1.0/ids.json', 'utf8')) as Record<string, string[]>;
       for (const [kind, expected] of Object.entries(ids)) {
         expect(await store.documents.ids(kind as never), kind).toEqual(expected);
         for (const id of expected)

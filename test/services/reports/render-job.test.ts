@@ -25,6 +25,8 @@ const run = (version: number) => ({
   end: '2024-01-03',
   run_hash: '',
   store_content_hash: '',
+  extended_from: null,
+  full_run_reason: null,
   engine_version: '0',
   request: {},
   artifacts: {

@@ -21,6 +21,8 @@ const RUN: RunDocument = {
   end: '2024-01-03',
   run_hash: 'h',
   store_content_hash: 's',
+  extended_from: null,
+  full_run_reason: null,
   engine_version: '0',
   request: {},
   artifacts: {

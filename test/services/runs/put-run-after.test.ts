@@ -16,6 +16,8 @@ const run = (i: number): RunDocument => ({
   end: '2024-01-03',
   run_hash: String(i),
   store_content_hash: 'c',
+  extended_from: null,
+  full_run_reason: null,
   engine_version: '1',
   request: {},
   artifacts: { columns: { name: formatName(i), bytes: 1, sha256: 'ab'.repeat(32) } },

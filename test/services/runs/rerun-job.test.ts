@@ -31,6 +31,8 @@ async function createWorld(findRefusal: (id: string) => Refusal | undefined = ()
     end: '2024-01-03',
     run_hash: 'h',
     store_content_hash: 'c',
+    extended_from: null,
+    full_run_reason: null,
     engine_version: '1',
     request: {},
     artifacts: { columns: createRefTo(formatHex(++files.made)) },

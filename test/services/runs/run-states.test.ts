@@ -124,6 +124,8 @@ function createWorld({
     end: '',
     run_hash: 'r',
     store_content_hash: 'h',
+    extended_from: null,
+    full_run_reason: null,
     engine_version: '0.1.0',
     request: REQUEST,
     artifacts: {

@@ -48,6 +48,8 @@ export function run(id: string, { run_at = '2024-01-01', benchmark = null as str
     end: '2020-06-30',
     run_hash: 'h',
     store_content_hash: 's',
+    extended_from: null,
+    full_run_reason: null,
     engine_version: '0',
     request: { benchmark: benchmark && { kind: 'index', id: benchmark } },
     artifacts: {

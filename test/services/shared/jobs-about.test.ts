@@ -19,6 +19,8 @@ const RUN = {
   end: '2024-01-03',
   run_hash: '',
   store_content_hash: '',
+  extended_from: null,
+  full_run_reason: null,
   engine_version: '',
   request: {},
   artifacts: { result: REF, overview: REF, columns: REF, plan: REF },

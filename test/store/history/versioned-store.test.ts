@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { type Authorship, type Subject, VERSIONED_KINDS } from '#domain/definition/versions.js';
 import { readAuditHead } from '#store/history/audit.js';
-import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
+import { createVersionedStore } from '#store/history/versioned-store.js';
 import { formatTimestamp, getOwner, parseNumber } from '#store/document-identity.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -168,37 +168,6 @@ function readDeclaredSource(content: string): string {
   const { store_id, name, source } = JSON.parse(content) as Readonly<Record<string, unknown>>;
   return toCanonicalJson({ store_id, name, source });
 }
-
-test('a document from before versions existed becomes version 1 when the store is opened', async () => {
-  const folder = await createFolder();
-  const plainStore = await openDocumentStore({ folder });
-  const etag = await plainStore.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
-  await plainStore.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
-  const { updatedAt } = (await plainStore.get('index', 'EQ')) as { readonly updatedAt: string };
-  await plainStore.close();
-  const store = await openVersioned(folder);
-  expect(await adoptDocuments(store)).toBe(1);
-  expect(await adoptDocuments(store)).toBe(0);
-  expect(await loadVersion(store, INDEX, 1)).toMatchObject({
-    etag,
-    at: updatedAt,
-    author: 'local',
-    action: 'created',
-    content: '{"id":"EQ"}',
-  });
-  await store.close();
-});
-
-test('a document from before versions existed keeps its first content when it is written first', async () => {
-  const folder = await createFolder();
-  const plainStore = await openDocumentStore({ folder });
-  await plainStore.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
-  const store = createVersionedStore(plainStore);
-  await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'Equal' }));
-  expect(await listActions(store, INDEX)).toEqual(['created', 'updated']);
-  expect(await loadVersion(store, INDEX, 1)).toMatchObject({ content: '{"id":"EQ"}' });
-  await store.close();
-});
 
 test('equal content adds no version; an id that is deleted and created again continues its numbers', async () => {
   const store = await openVersioned(await createFolder());

@@ -36,7 +36,7 @@ const WRITTEN_DECLARATIONS = formatDeclarations(WRITTEN_COLUMNS);
 /**
  * Returns SQL functions for commits that write only one job with its row and its input. Most commits are of this kind.
  * One statement locks, compares and writes. It returns the version of the write. If the job has changed since it was
- * read, it returns null, and `commit_3` decides.
+ * read, it returns null, and `commit_3` decides. `move_job_2` returns a job to the queue with a delay.
  */
 export const formatJobCommits = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.add_job_1(${formatDeclarations(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -72,18 +72,12 @@ export const formatJobCommits = (schema: string, stripes: number): string => `
   END $$;
 
 ${formatMoveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
+${formatMoveFunction(schema, stripes, {
+  name: 'move_job_2',
+  terms: ', delay_ms double precision',
+  reservedUntil: "clock_timestamp() + delay_ms * interval '1 ms'",
+})}
 `;
-
-/**
- * Returns a SQL function that returns a job to the queue with a delay. Nodes of earlier releases treat the job like a
- * reserved one and do not start it.
- */
-export const writeDelayedMoves = (schema: string, stripes: number): string =>
-  formatMoveFunction(schema, stripes, {
-    name: 'move_job_2',
-    terms: ', delay_ms double precision',
-    reservedUntil: "clock_timestamp() + delay_ms * interval '1 ms'",
-  });
 
 interface MoveFunction {
   readonly name: string;

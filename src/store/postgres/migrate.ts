@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { type Database, findSqlState } from './database.js';
-import { listSchemaObjects, listSteps, PROTOCOL } from './schema.js';
+import { FIRST_PROTOCOL, listSchemaObjects, listSteps, PROTOCOL } from './schema.js';
 import { sealDocuments } from './seals.js';
 
 /** Schema of the tables of a cluster; tests use other schemas. */
@@ -82,7 +82,9 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
     const result = await readNumbers(client, name);
     if (result !== undefined && result.number > PROTOCOL) throw createNewerRefusal(result.number);
     const from = result?.number ?? 0;
-    for (const [i, step] of listSteps(name).entries()) if (i >= from) await client.query(step);
+    if (from > 0 && from < FIRST_PROTOCOL) throw createOlderRefusal(from);
+    for (const [i, step] of listSteps(name).entries())
+      if (from === 0 || FIRST_PROTOCOL + i > from) await client.query(step);
     if (from < PROTOCOL) await client.query(`INSERT INTO ${name}.protocol VALUES ($1, 1, now())`, [PROTOCOL]);
     await client.query('COMMIT');
     return from;
@@ -105,6 +107,7 @@ export async function assertMigrated(client: ClientBase, schema: string = SCHEMA
   if (result === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no tables of Divisor: run divisor migrate.');
   if (result.least > PROTOCOL) throw createNewerRefusal(result.number);
+  if (result.number < FIRST_PROTOCOL) throw createOlderRefusal(result.number);
   if (result.number < PROTOCOL) {
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -161,6 +164,16 @@ async function readNumbers(client: ClientBase, name: string): Promise<SchemaVers
     `SELECT number, least FROM ${name}.protocol ORDER BY number DESC LIMIT 1`,
   );
   return rows[0];
+}
+
+/** Last release that migrates a schema before `FIRST_PROTOCOL`. */
+const LAST_WITH_OLDER_STEPS = '0.10.0';
+
+function createOlderRefusal(number: number): StartRefusal {
+  return new StartRefusal(
+    EXIT_CONFIGURATION,
+    `The database has schema ${number}, of a release before 0.5.0; this version migrates schemas from ${FIRST_PROTOCOL}: run divisor migrate of release ${LAST_WITH_OLDER_STEPS} first.`,
+  );
 }
 
 function createNewerRefusal(number: number): StartRefusal {

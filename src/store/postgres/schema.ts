@@ -1,129 +1,6 @@
 import type { ClientBase } from 'pg';
-import { formatJobCommits, writeDelayedMoves } from './job-commit.js';
-import { formatSealedDocuments, writeSealedKinds } from './seals.js';
-
-/**
- * Returns a SQL function with the statements of a commit, like `commit_1`: a connection plans each statement once and
- * runs it only if it has work. Documents are found one by one, because the server reads the whole table for a join
- * until it has statistics. All writes of a commit have one version, which the function returns; 0 if it writes no
- * document, null if a document or listing that it read has changed.
- */
-const formatCommitFunction = (schema: string, stripes: number): string => `
-  CREATE FUNCTION ${schema}.commit_2(
-    commit_token uuid, commit_node uuid, commit_at timestamptz,
-    read_kinds text[], read_ids text[], read_versions bigint[],
-    listed_kinds text[], listed_digests text[],
-    put_kinds text[], put_ids text[], put_schemas smallint[], put_bodies text[], put_artifacts text[],
-    deleted_kinds text[], deleted_ids text[],
-    commit_events text[], job_rows jsonb,
-    OUT written_version bigint, OUT unreferenced text[]
-  ) LANGUAGE plpgsql AS $$
-  DECLARE
-    written_kinds text[] := put_kinds || deleted_kinds;
-    written_ids text[] := put_ids || deleted_ids;
-    named text[];
-  BEGIN
-    ${formatLocks(schema, stripes)}
-    /* Each statement from here on sees every commit that held one of the locks before. */
-    IF EXISTS (
-      SELECT FROM unnest(read_kinds, read_ids, read_versions) AS r(kind, id, version) WHERE r.version <>
-        coalesce((SELECT d.version FROM ${schema}.documents AS d WHERE d.kind = r.kind AND d.id = r.id), 0)
-    ) THEN RETURN; END IF;
-    IF cardinality(listed_kinds) > 0 AND EXISTS (
-      SELECT FROM unnest(listed_kinds, listed_digests) AS l(kind, digest) WHERE digest <> (
-        SELECT encode(sha256(convert_to(coalesce(string_agg(octet_length(id) || ':' || id, '' ORDER BY id), ''), 'UTF8')), 'hex')
-          FROM ${schema}.documents AS d WHERE d.kind = l.kind
-      )
-    ) THEN RETURN; END IF;
-    written_version := 0;
-    ${formatPuts(schema)}
-    IF cardinality(deleted_kinds) > 0 THEN
-      DELETE FROM ${schema}.documents AS d USING unnest(deleted_kinds, deleted_ids) AS gone(kind, id)
-        WHERE d.kind = gone.kind AND d.id = gone.id;
-      IF 'job' = ANY(deleted_kinds) THEN
-        DELETE FROM ${schema}.jobs WHERE job_id IN (
-          SELECT id FROM unnest(deleted_kinds, deleted_ids) AS gone(kind, id) WHERE kind = 'job'
-        );
-      END IF;
-    END IF;
-    IF job_rows IS NOT NULL THEN
-      ${formatJobs(schema)}
-    END IF;
-    IF cardinality(commit_events) > 0 THEN
-      INSERT INTO ${schema}.events (node, event)
-        SELECT commit_node, event FROM unnest(commit_events) WITH ORDINALITY AS e(event, place) ORDER BY place;
-    END IF;
-    IF named IS NOT NULL THEN
-      SELECT array_agg(name) INTO unreferenced FROM unnest(named) AS n(name)
-        WHERE NOT EXISTS (SELECT FROM ${schema}.documents AS d WHERE d.artifacts @> ARRAY[name] AND d.artifacts <> '{}');
-    END IF;
-  END $$;
-`;
-
-/**
- * Returns statements that lock like `lock_1`, in numeric order, so that commits of both functions wait for each other.
- */
-const formatLocks = (schema: string, stripes: number): string => `
-    PERFORM CASE WHEN is_alone THEN pg_advisory_xact_lock(hashtext('${schema}'), number)
-        ELSE pg_advisory_xact_lock_shared(hashtext('${schema}'), number) END
-      FROM (
-        SELECT number, bool_or(is_alone) AS is_alone FROM (
-          SELECT hashtext(kind || '/' || id) & ${stripes - 1} AS number, is_alone FROM (
-            SELECT kind, id, false AS is_alone FROM unnest(read_kinds, read_ids) AS r(kind, id)
-            UNION ALL SELECT kind, id, true FROM unnest(written_kinds, written_ids) AS w(kind, id)
-          ) AS keys
-          UNION ALL SELECT ${stripes} + (hashtext(kind) & ${stripes - 1}), false FROM unnest(written_kinds) AS w(kind)
-          UNION ALL SELECT ${stripes} + (hashtext(kind) & ${stripes - 1}), true FROM unnest(listed_kinds) AS l(kind)
-        ) AS keys GROUP BY number ORDER BY number
-      ) AS locks;
-`;
-
-/** Returns statements that write the documents, and read their previous references. */
-const formatPuts = (schema: string): string => `
-    INSERT INTO ${schema}.changes (kind, token)
-      SELECT DISTINCT kind, commit_token FROM unnest(written_kinds) AS k(kind)
-      UNION ALL SELECT '', commit_token WHERE cardinality(commit_events) > 0;
-    IF cardinality(written_kinds) > 0 THEN
-      SELECT array_agg(DISTINCT name) INTO named FROM (
-        SELECT unnest((SELECT d.artifacts FROM ${schema}.documents AS d WHERE d.kind = w.kind AND d.id = w.id)) AS name
-          FROM unnest(written_kinds, written_ids) AS w(kind, id)
-      ) AS earlier;
-    END IF;
-    IF cardinality(put_kinds) > 0 THEN
-      written_version := nextval('${schema}.versions');
-      INSERT INTO ${schema}.documents AS d (kind, id, version, schema, etag, updated_at, body, artifacts)
-        SELECT kind, id, written_version, body_schema, sha256(convert_to(new_body, 'UTF8')), commit_at, new_body,
-            CASE WHEN names = '' THEN '{}' ELSE string_to_array(names, ' ') END
-          FROM unnest(put_kinds, put_ids, put_schemas, put_bodies, put_artifacts)
-            AS p(kind, id, body_schema, new_body, names)
-        ON CONFLICT (kind, id) DO UPDATE SET version = excluded.version, schema = excluded.schema,
-          etag = excluded.etag, updated_at = excluded.updated_at, body = excluded.body, artifacts = excluded.artifacts;
-    END IF;
-`;
-
-/**
- * Returns statements that write jobs like `put_jobs_1`; a turn is assigned when a job starts to wait, and not again.
- */
-const formatJobs = (schema: string): string => `
-      INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
-          node, lease_until, revision)
-        SELECT r.job_id, r.kind, r.lane, r.owner, r.status, r.sequence, r.attempt, r.estimated_bytes,
-            CASE WHEN r.status <> 'pending' THEN 0 ELSE greatest(
-              (SELECT max(turn) + 1 FROM ${schema}.jobs AS own
-                WHERE own.owner = r.owner AND own.lane = r.lane AND own.status = 'pending'),
-              (SELECT min(turn) FROM ${schema}.jobs AS every WHERE every.lane = r.lane AND every.status = 'pending'),
-              0
-            ) END,
-            r.node, clock_timestamp() + r.lease_ms * interval '1 ms', nextval('${schema}.job_revision')
-          FROM jsonb_to_recordset(job_rows) AS r(job_id text, kind text, lane text, owner text, status text,
-            sequence bigint, attempt int, estimated_bytes bigint, node text, lease_ms double precision)
-        ON CONFLICT (job_id) DO UPDATE SET kind = excluded.kind, lane = excluded.lane, owner = excluded.owner,
-          status = excluded.status, sequence = excluded.sequence, attempt = excluded.attempt,
-          estimated_bytes = excluded.estimated_bytes,
-          turn = CASE WHEN j.sequence = excluded.sequence THEN j.turn ELSE excluded.turn END,
-          reserved_until = NULL, node = excluded.node, lease_until = excluded.lease_until, beat_at = NULL,
-          progress = 0, message = NULL, revision = excluded.revision;
-`;
+import { formatJobCommits } from './job-commit.js';
+import { formatSealedCommit } from './seals.js';
 
 /**
  * Returns a function that prepares a connection. A connection plans the statements of a function at their first use,
@@ -249,6 +126,9 @@ const formatPulseFunction = (schema: string): string => `
   END $$;
 `;
 
+/** Version of the schema that a new database gets. Releases since 0.5.0 have it; their databases get the later steps. */
+export const FIRST_PROTOCOL = 9;
+
 /** Version of the schema of this program: the number of the last migration step below. */
 export const PROTOCOL = 9;
 
@@ -256,31 +136,25 @@ export const PROTOCOL = 9;
 export const STRIPES = 1024;
 
 /**
- * Returns the statements that create the schema, step by step. A step is additive: programs that support only the
- * previous step keep working, or the step raises `least` and they are rejected. A released step never changes; changed
- * functions get a new name.
+ * Returns the statements that create the schema, and those of the later steps, in order. A step is additive: programs
+ * that support only the previous step keep working, or the step raises `least` and they are rejected. A released step
+ * never changes; changed functions get a new name.
  * @param schema quoted identifier
  */
-export function listSteps(schema: string): readonly string[] {
-  const parts = [
-    formatDocumentTables,
-    formatJobTables,
-    formatLockFunction,
-    formatJobsFunction,
-    formatFirstCommitFunction,
-    formatTidyFunction,
-  ];
-  const step1 = parts.map((part) => part(schema)).join('');
-  const step5 = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
-    '',
-  );
-  const step6 = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
-  const step7 = writeDelayedMoves(schema, STRIPES);
-  const step8 = writeSealedKinds(schema, STRIPES);
-  const step4 = formatCommitFunction(schema, STRIPES);
-  const step9 = formatIndexUpdate(schema);
-  return [step1, formatNodeTables(schema), formatPartTable(schema), step4, step5, step6, step7, step8, step9];
-}
+export const listSteps = (schema: string): readonly string[] => [
+  [
+    formatDocumentTables(schema),
+    formatJobTables(schema),
+    formatNodeTables(schema),
+    formatPartTable(schema),
+    formatTidyFunction(schema),
+    formatSealedCommit(schema, STRIPES),
+    formatPulseFunction(schema),
+    formatPreparation(schema),
+    formatJobCommits(schema, STRIPES),
+    prepareJobsFunction(schema),
+  ].join(''),
+];
 
 /**
  * Returns the names of the tables, sequences and functions that the steps create; other objects in the schema belong to
@@ -303,14 +177,21 @@ const formatDocumentTables = (schema: string): string => `
     schema smallint NOT NULL,
     /* SHA-256 of the body. */
     etag bytea NOT NULL,
+    /* Over the key and the hash. */
+    seal bytea,
     updated_at timestamptz NOT NULL,
     /* Canonical JSON. */
     body text NOT NULL,
     /* Names of the artifacts in the body. */
     artifacts text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (kind, id)
-  );
-  CREATE INDEX documents_artifacts ON ${schema}.documents USING gin (artifacts) WHERE artifacts <> '{}';
+  ) WITH (fillfactor = 70); /* Room for the next version of a row beside it: the indexes need not follow. */
+  /*
+   * Without a list of pending entries, which each search reads as a whole: a commit would need a millisecond or more for
+   * each name of which it deletes the last reference.
+   */
+  CREATE INDEX documents_artifacts ON ${schema}.documents USING gin (artifacts) WITH (fastupdate = off)
+    WHERE artifacts <> '{}';
   CREATE SEQUENCE ${schema}.versions;
 
   /* One row for each commit and kind, summed up later: concurrent commits meet in no row. */
@@ -364,138 +245,21 @@ const formatJobTables = (schema: string): string => `
     progress double precision NOT NULL DEFAULT 0,
     message text,
     /* Of a sequence: grows with every change. */
-    revision bigint NOT NULL
+    revision bigint NOT NULL,
+    /* A job that is submitted again under its id waits from then on. Operators and autoscalers read it. */
+    queued_at timestamptz NOT NULL DEFAULT now(),
+    /* Of the attempt that runs: a start writes only this row, so that the document still describes a waiting job. */
+    started_at timestamptz,
+    /* Names a start, also one whose answer was lost. */
+    claim uuid
   ) WITH (fillfactor = 70);
   CREATE INDEX jobs_waiting ON ${schema}.jobs (lane, turn, sequence) WHERE status = 'pending';
   CREATE INDEX jobs_of_owner ON ${schema}.jobs (owner, lane, turn) WHERE status = 'pending';
   CREATE INDEX jobs_running ON ${schema}.jobs (job_id) WHERE status = 'running';
-  CREATE INDEX jobs_of_kind ON ${schema}.jobs (kind, sequence);
   CREATE INDEX jobs_by_sequence ON ${schema}.jobs (sequence);
 `;
 
-/**
- * Returns the SQL function that writes jobs. A new job follows the other jobs of its owner, at the current turn of the
- * queue or later; a requeued job keeps its turn, and so comes first.
- */
-const formatJobsFunction = (schema: string): string => `
-  CREATE FUNCTION ${schema}.put_jobs_1(job_rows jsonb) RETURNS void LANGUAGE sql AS $$
-    INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
-        node, lease_until, revision)
-      SELECT r.job_id, r.kind, r.lane, r.owner, r.status, r.sequence, r.attempt, r.estimated_bytes,
-          greatest(
-            (SELECT max(turn) + 1 FROM ${schema}.jobs AS own
-              WHERE own.owner = r.owner AND own.lane = r.lane AND own.status = 'pending'),
-            (SELECT min(turn) FROM ${schema}.jobs AS every WHERE every.lane = r.lane AND every.status = 'pending'),
-            0
-          ),
-          r.node, clock_timestamp() + r.lease_ms * interval '1 ms', nextval('${schema}.job_revision')
-        FROM jsonb_to_recordset(job_rows) AS r(job_id text, kind text, lane text, owner text, status text,
-          sequence bigint, attempt int, estimated_bytes bigint, node text, lease_ms double precision)
-      ON CONFLICT (job_id) DO UPDATE SET kind = excluded.kind, lane = excluded.lane, owner = excluded.owner,
-        status = excluded.status, sequence = excluded.sequence, attempt = excluded.attempt,
-        estimated_bytes = excluded.estimated_bytes,
-        turn = CASE WHEN j.sequence = excluded.sequence THEN j.turn ELSE excluded.turn END,
-        reserved_until = NULL, node = excluded.node, lease_until = excluded.lease_until, beat_at = NULL,
-        progress = 0, message = NULL, revision = excluded.revision
-  $$;
-`;
-
-/**
- * Returns the SQL function that locks until the end of a commit: a writer of a document excludes other writers and
- * readers of the document; a reader of a listing excludes writers of the kind.
- */
-const formatLockFunction = (schema: string): string => `
-  CREATE FUNCTION ${schema}.lock_1(
-    read_kinds text[], read_ids text[], written_kinds text[], written_ids text[], listed_kinds text[]
-  ) RETURNS void LANGUAGE plpgsql AS $$
-  DECLARE
-    held record;
-  BEGIN
-    FOR held IN
-      SELECT number, bool_or(is_alone) AS is_alone FROM (
-        SELECT hashtext(kind || '/' || id) & ${STRIPES - 1} AS number, is_alone FROM (
-          SELECT kind, id, false AS is_alone FROM unnest(read_kinds, read_ids) AS r(kind, id)
-          UNION ALL SELECT kind, id, true FROM unnest(written_kinds, written_ids) AS w(kind, id)
-        ) AS keys
-        UNION ALL SELECT ${STRIPES} + (hashtext(kind) & ${STRIPES - 1}), false FROM unnest(written_kinds) AS w(kind)
-        UNION ALL SELECT ${STRIPES} + (hashtext(kind) & ${STRIPES - 1}), true FROM unnest(listed_kinds) AS l(kind)
-      ) AS locks GROUP BY number ORDER BY number
-    LOOP
-      IF held.is_alone THEN PERFORM pg_advisory_xact_lock(hashtext('${schema}'), held.number);
-      ELSE PERFORM pg_advisory_xact_lock_shared(hashtext('${schema}'), held.number);
-      END IF;
-    END LOOP;
-  END $$;
-`;
-
-/**
- * Returns the SQL function that runs a transaction as one statement, so that no transaction is ever open while its
- * program sleeps, waits or is disconnected: the program reads without locks and records the versions that it read, and
- * `commit_1` writes if they are unchanged. Locks are acquired in numeric order, so that no two commits deadlock.
- */
-const formatFirstCommitFunction = (schema: string): string => `
-  CREATE FUNCTION ${schema}.commit_1(
-    commit_token uuid, commit_node uuid, commit_at timestamptz,
-    read_kinds text[], read_ids text[], read_versions bigint[],
-    listed_kinds text[], listed_digests text[],
-    put_kinds text[], put_ids text[], put_schemas smallint[], put_bodies text[], put_artifacts text[],
-    deleted_kinds text[], deleted_ids text[],
-    commit_events text[], job_rows jsonb,
-    OUT is_committed boolean, OUT unreferenced text[]
-  ) LANGUAGE plpgsql AS $$
-  DECLARE
-    written_kinds text[] := put_kinds || deleted_kinds;
-    written_ids text[] := put_ids || deleted_ids;
-    named text[];
-  BEGIN
-    PERFORM ${schema}.lock_1(read_kinds, read_ids, written_kinds, written_ids, listed_kinds);
-    /* Each statement from here on sees every commit that held one of the locks before. */
-    is_committed := NOT EXISTS (
-      SELECT FROM unnest(read_kinds, read_ids, read_versions) AS r(kind, id, version)
-        LEFT JOIN ${schema}.documents AS d ON d.kind = r.kind AND d.id = r.id
-        WHERE coalesce(d.version, 0) <> r.version
-    ) AND NOT EXISTS (
-      SELECT FROM unnest(listed_kinds, listed_digests) AS l(kind, digest) WHERE digest <> (
-        SELECT encode(sha256(convert_to(coalesce(string_agg(octet_length(id) || ':' || id, '' ORDER BY id), ''), 'UTF8')), 'hex')
-          FROM ${schema}.documents AS d WHERE d.kind = l.kind
-      )
-    );
-    IF NOT is_committed THEN RETURN; END IF;
-
-    INSERT INTO ${schema}.changes (kind, token)
-      SELECT DISTINCT kind, commit_token FROM unnest(written_kinds) AS k(kind)
-      UNION SELECT '', commit_token WHERE cardinality(commit_events) > 0;
-    SELECT array_agg(DISTINCT name) INTO named FROM (
-      SELECT unnest(d.artifacts) AS name
-        FROM unnest(written_kinds, written_ids) AS w(kind, id)
-        JOIN ${schema}.documents AS d ON d.kind = w.kind AND d.id = w.id WHERE d.artifacts <> '{}'
-    ) AS earlier;
-    INSERT INTO ${schema}.documents AS d (kind, id, version, schema, etag, updated_at, body, artifacts)
-      SELECT kind, id, nextval('${schema}.versions'), body_schema, sha256(convert_to(new_body, 'UTF8')), commit_at, new_body,
-          CASE WHEN names = '' THEN '{}' ELSE string_to_array(names, ' ') END
-        FROM unnest(put_kinds, put_ids, put_schemas, put_bodies, put_artifacts)
-          AS p(kind, id, body_schema, new_body, names)
-      ON CONFLICT (kind, id) DO UPDATE SET version = excluded.version, schema = excluded.schema,
-        etag = excluded.etag, updated_at = excluded.updated_at, body = excluded.body, artifacts = excluded.artifacts;
-    DELETE FROM ${schema}.documents AS d USING unnest(deleted_kinds, deleted_ids) AS gone(kind, id)
-      WHERE d.kind = gone.kind AND d.id = gone.id;
-    IF 'job' = ANY(deleted_kinds) THEN
-      DELETE FROM ${schema}.jobs WHERE job_id IN (
-        SELECT id FROM unnest(deleted_kinds, deleted_ids) AS gone(kind, id) WHERE kind = 'job'
-      );
-    END IF;
-    IF job_rows IS NOT NULL THEN PERFORM ${schema}.put_jobs_1(job_rows); END IF;
-    INSERT INTO ${schema}.events (node, event)
-      SELECT commit_node, event FROM unnest(commit_events) WITH ORDINALITY AS e(event, place) ORDER BY place;
-    SELECT array_agg(name) INTO unreferenced FROM unnest(named) AS n(name)
-      WHERE NOT EXISTS (SELECT FROM ${schema}.documents AS d WHERE d.artifacts @> ARRAY[name] AND d.artifacts <> '{}');
-  END $$;
-`;
-
-/**
- * Returns the statements for the nodes of the database, and for the waiting time of jobs, which operators and
- * autoscalers read.
- */
+/** Returns the statements for the nodes of the database. */
 const formatNodeTables = (schema: string): string => `
   CREATE TABLE ${schema}.nodes (
     node text PRIMARY KEY,
@@ -504,16 +268,6 @@ const formatNodeTables = (schema: string): string => `
     /* JSON: its role, version, places and market. */
     state text NOT NULL
   ) WITH (fillfactor = 50);
-
-  ALTER TABLE ${schema}.jobs ADD COLUMN queued_at timestamptz NOT NULL DEFAULT now();
-  CREATE FUNCTION ${schema}.queued_2() RETURNS trigger LANGUAGE plpgsql AS $$
-  BEGIN
-    NEW.queued_at := now();
-    RETURN NEW;
-  END $$;
-  /* A job that is submitted again under its id waits from then on. */
-  CREATE TRIGGER queued BEFORE UPDATE ON ${schema}.jobs
-    FOR EACH ROW WHEN (NEW.sequence <> OLD.sequence) EXECUTE FUNCTION ${schema}.queued_2();
 `;
 
 /**
@@ -536,48 +290,6 @@ const formatPartTable = (schema: string): string => `
     PRIMARY KEY (job_id, sequence, attempt, part)
   );
   CREATE INDEX parts_waiting ON ${schema}.parts (job_id, sequence, attempt) WHERE node IS NULL;
-  ${formatGrants(schema, 'jobs', 'parts')}
-`;
-
-/** Returns statements that grant the rights on a new table to roles that may write a table of an earlier step. */
-const formatGrants = (schema: string, earlier: string, added: string): string => `
-  DO $$
-  DECLARE
-    role oid;
-  BEGIN
-    FOR role IN SELECT DISTINCT grantee FROM pg_class, aclexplode(relacl)
-      WHERE pg_class.oid = '${schema}.${earlier}'::regclass AND privilege_type = 'INSERT' AND grantee <> relowner
-    LOOP
-      EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.${added} TO %s',
-        CASE WHEN role = 0 THEN 'PUBLIC' ELSE role::regrole::text END);
-    END LOOP;
-  END $$;
-`;
-
-/**
- * Returns the statements for starts that write only the row of a job, so that its document still describes a waiting
- * job. Programs of earlier steps show the job as waiting, and leave it to other programs when its node falls silent.
- */
-const formatStarts = (schema: string): string => `
-  ALTER TABLE ${schema}.jobs
-    /* Of the attempt that runs. */
-    ADD COLUMN started_at timestamptz,
-    /* Names a start, also one whose answer was lost. */
-    ADD COLUMN claim uuid;
-  /* Whoever asks for the jobs of a kind looks at all of them; each change of a status would write into it. */
-  DROP INDEX ${schema}.jobs_of_kind;
-  /* Room for the next version of a row beside it: the indexes need not follow. */
-  ALTER TABLE ${schema}.documents SET (fillfactor = 70);
-`;
-
-/**
- * Returns the statement that updates the index of artifact names at once. With a list of pending entries, which each
- * search reads as a whole, a commit would need a millisecond or more for each name of which it deletes the last
- * reference.
- */
-const formatIndexUpdate = (schema: string): string => `
-  ALTER INDEX ${schema}.documents_artifacts SET (fastupdate = off);
-  SELECT gin_clean_pending_list('${schema}.documents_artifacts'::regclass);
 `;
 
 const formatTidyFunction = (schema: string): string => `

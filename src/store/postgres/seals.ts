@@ -2,39 +2,6 @@ import { hash } from 'node:crypto';
 import type { ClientBase, QueryResult } from 'pg';
 
 /**
- * Returns SQL functions that seal documents. The seal covers the key, so that a row that was moved to another key, or
- * got another body, is not served. Functions of earlier steps write it too, so that programs that use them keep
- * working. Older rows have no seal until `divisor migrate` has sealed them; only the hash of their
- * body is checked.
- */
-export const formatSealedDocuments = (schema: string, stripes: number): string => `
-  ALTER TABLE ${schema}.documents ADD COLUMN seal bytea;
-  ${formatSealedCommit(schema, stripes, { create: 'CREATE', kind: 'job.kind' })}
-  CREATE OR REPLACE FUNCTION ${schema}.commit_2(${PARAMETERS}, OUT written_version bigint, OUT unreferenced text[])
-  LANGUAGE sql AS $$
-    SELECT split_part(written, ' ', 1)::bigint, (string_to_array(written, ' '))[2:]
-      FROM (SELECT ${schema}.commit_3(${ARGUMENTS}, false) AS written OFFSET 0) AS done
-  $$;
-  CREATE OR REPLACE FUNCTION ${schema}.commit_1(${PARAMETERS}, OUT is_committed boolean, OUT unreferenced text[])
-  LANGUAGE sql AS $$
-    SELECT written_version IS NOT NULL, done.unreferenced FROM ${schema}.commit_2(${ARGUMENTS}) AS done
-  $$;
-  /* Locks each row that is changed, whatever is changed; the commit sees to it now. */
-  DROP TRIGGER queued ON ${schema}.jobs;
-`;
-
-/**
- * Returns SQL functions that keep the kind in the row of a job until the job is submitted again (the first attempt of
- * another sequence). Programs of earlier steps write the kind that they know with every change, so that otherwise they
- * could claim jobs that they do not support.
- */
-export const writeSealedKinds = (schema: string, stripes: number): string =>
-  formatSealedCommit(schema, stripes, {
-    create: 'CREATE OR REPLACE',
-    kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',
-  });
-
-/**
  * Returns a SQL expression for a seal.
  * @param key columns of the kind and the id
  * @param etag hash of the body
@@ -42,7 +9,7 @@ export const writeSealedKinds = (schema: string, stripes: number): string =>
 const formatSeal = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
   `sha256(convert_to(${kind} || '/' || ${id}, 'UTF8') || ${etag})`;
 
-/** Parameters of every commit function. */
+/** Parameters of a commit. */
 const PARAMETERS = `
     commit_token uuid, commit_node uuid, commit_at timestamptz,
     read_kinds text[], read_ids text[], read_versions bigint[],
@@ -50,14 +17,6 @@ const PARAMETERS = `
     put_kinds text[], put_ids text[], put_schemas smallint[], put_bodies text[], put_artifacts text[],
     deleted_kinds text[], deleted_ids text[],
     commit_events text[], job_rows jsonb`;
-const ARGUMENTS = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
-
-/** Differences between the two steps that create the function. */
-interface CommitForm {
-  readonly create: 'CREATE' | 'CREATE OR REPLACE';
-  /** SQL expression for the kind in the row `j` that a written `job` updates. */
-  readonly kind: string;
-}
 
 /**
  * Returns the SQL function with the statements of a commit. It runs as few statements as necessary, because starting a
@@ -65,8 +24,8 @@ interface CommitForm {
  * followed by the names of orphaned artifacts; 0 if it writes no document, null if a document or listing that it read
  * has changed.
  */
-const formatSealedCommit = (schema: string, stripes: number, { create, kind }: CommitForm): string => `
-  ${create} FUNCTION ${schema}.commit_3(${PARAMETERS},
+export const formatSealedCommit = (schema: string, stripes: number): string => `
+  CREATE FUNCTION ${schema}.commit_3(${PARAMETERS},
     /* Two writes at most, no listing, and one read at most, which is of the first write. */
     is_narrow boolean
   ) RETURNS text LANGUAGE plpgsql AS $$
@@ -103,7 +62,7 @@ const formatSealedCommit = (schema: string, stripes: number, { create, kind }: C
     ${formatChanges(schema)}
     IF job_rows IS NOT NULL THEN
       FOR i IN 0 .. jsonb_array_length(job_rows) - 1 LOOP
-        ${formatJobs(schema, kind)}
+        ${formatJobs(schema)}
       END LOOP;
     END IF;
     IF cardinality(commit_events) > 0 THEN
@@ -122,7 +81,8 @@ const formatSealedCommit = (schema: string, stripes: number, { create, kind }: C
 `;
 
 /**
- * Returns statements that lock like `lock_1`, in numeric order, so that commits of all functions wait for each other.
+ * Returns statements that lock in numeric order, so that no two commits deadlock: a writer of a document excludes other
+ * writers and readers of the document, and a reader of a listing excludes writers of the kind.
  * Of two locks with one number the exclusive lock comes first, so that no commit waits for a lock that other commits
  * share.
  */
@@ -203,9 +163,11 @@ const formatChanges = (schema: string): string => `
 
 /**
  * Returns statements that write the row of a job, which waits from its submission. Its turn is assigned when it starts
- * to wait, and not again: after the other jobs of its owner, at the current turn of the queue or later.
+ * to wait, and not again: after the other jobs of its owner, at the current turn of the queue or later. The row keeps
+ * its kind until the job is submitted again (the first attempt of another sequence): programs of earlier releases write
+ * the kind that they know with every change, and could otherwise claim jobs that they do not support.
  */
-const formatJobs = (schema: string, kind: string): string => `
+const formatJobs = (schema: string): string => `
         job := jsonb_populate_record(NULL::${schema}.jobs, job_rows -> i);
         job.lease_until := clock_timestamp() + (job_rows -> i ->> 'lease_ms')::double precision * interval '1 ms';
         job.revision := nextval('${schema}.job_revision');
@@ -219,7 +181,8 @@ const formatJobs = (schema: string, kind: string): string => `
                 ORDER BY turn LIMIT 1
             ));
         END IF;
-        UPDATE ${schema}.jobs AS j SET kind = ${kind}, lane = job.lane, owner = job.owner, status = job.status,
+        UPDATE ${schema}.jobs AS j SET
+            kind = CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END, lane = job.lane, owner = job.owner, status = job.status,
             sequence = job.sequence, attempt = job.attempt, estimated_bytes = job.estimated_bytes,
             turn = CASE WHEN j.sequence = job.sequence THEN j.turn ELSE job.turn END,
             queued_at = CASE WHEN j.sequence = job.sequence THEN j.queued_at ELSE now() END,

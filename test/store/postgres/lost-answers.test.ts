@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgresql)('a commit with a lost answer', () => {
     const world = await openTestSchema();
     const emptyObjects = Array.from({ length: 5 }, () => "'{}'").join(', ');
     const formatLateCommit = (token: string) =>
-      `SELECT $schema.commit_1('${token}', '${token}', now(), ${emptyObjects}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL)`;
+      `SELECT $schema.commit_3('${token}', '${token}', now(), ${emptyObjects}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL, false)`;
     const token = '00000000-0000-4000-8000-000000000001';
     // Has the same effect as the query for the outcome.
     await world.query(`INSERT INTO $schema.changes (kind, token) VALUES ('run', '${token}')`);

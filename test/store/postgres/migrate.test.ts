@@ -4,7 +4,7 @@ import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.js';
 import { DOCUMENT_KINDS } from '#store/document-identity.js';
-import { listSteps, PROTOCOL } from '#store/postgres/schema.js';
+import { PROTOCOL } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, openSharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
@@ -39,45 +39,38 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of earlier programs is upgraded while they run: each reads the writes of the others, only under its own key', async () => {
-    const url = await openSharedPostgresql();
-    const schema = 'upgraded';
-    const client = new Client(url);
+  test('of a release before 0.5.0 is refused with the release that migrates it, and is not changed', async () => {
+    const world = await openTestSchema();
+    const client = new Client(world.url);
     await client.connect();
-    /** Writes a document as programs with the schemas 1 to 4 do. */
-    const put = (commit: string, id: string) =>
-      client.query(
-        `SELECT * FROM ${schema}.${commit}(gen_random_uuid(), gen_random_uuid(), now(), '{}', '{}', '{}', '{}', '{}',
-          '{index}', ARRAY[$1], '{1}', ARRAY[$2], '{""}', '{}', '{}', '{}', NULL)`,
-        [id, JSON.stringify({ id })],
-      );
-    const [before, seal] = [
-      listSteps(schema).slice(0, 4),
-      `SELECT count(seal)::int AS sealed FROM ${schema}.documents`,
-    ];
-    await client.query(`CREATE SCHEMA ${schema}`);
-    await client.query(
-      `CREATE TABLE ${schema}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
-    );
-    for (const step of before) await client.query(step);
-    await client.query(`INSERT INTO ${schema}.protocol VALUES (4, 1, now())`);
-    await put('commit_1', 'first');
-    await put('commit_2', 'second');
-    await client.query(listSteps(schema)[4]!); // documents are sealed below
-    expect((await client.query(seal)).rows).toEqual([{ sealed: 0 }]);
-    const database = openDatabase({ url });
-    const store = await openPostgresDocuments({ database, schema });
-    expect(await store.get('index', 'first')).toMatchObject({ body: { id: 'first' } });
-    expect((await put('commit_1', 'third')).rows).toEqual([{ is_committed: true, unreferenced: [] }]);
-    expect((await put('commit_2', 'second')).rows).toMatchObject([{ written_version: expect.stringMatching(/^\d+$/) }]);
-    expect((await client.query(seal)).rows).toEqual([{ sealed: 2 }]);
-    await client.query(`INSERT INTO ${schema}.protocol VALUES (5, 1, now())`);
-    expect(await migrate(client, schema)).toEqual({ from: 5, to: PROTOCOL });
-    expect((await client.query(seal)).rows).toEqual([{ sealed: 3 }]);
+    await world.query('DELETE FROM $schema.protocol');
+    await world.query('INSERT INTO $schema.protocol VALUES (8, 1, now())');
+    const refusal = {
+      exitStatus: 78,
+      message:
+        'The database has schema 8, of a release before 0.5.0; this version migrates schemas from 9: run divisor migrate of release 0.10.0 first.',
+    };
+    await expect(migrate(client, world.schema)).rejects.toMatchObject(refusal);
+    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject(refusal);
+    expect(await world.query('SELECT number FROM $schema.protocol')).toEqual([{ number: 8 }]);
+    await client.end();
+    await world.drop();
+  });
+
+  test('gets the seals that an interrupted migration did not write; a row under another key or with another body is not served', async () => {
+    const world = await openTestSchema();
+    const client = new Client(world.url);
+    await client.connect();
+    const database = openDatabase({ url: world.url });
+    const store = await openPostgresDocuments({ database, schema: world.schema });
+    for (const id of ['first', 'second', 'third']) await store.transaction((tx) => tx.put('index', id, { id }));
+    await world.query('UPDATE $schema.documents SET seal = NULL');
+    expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
+    expect(await world.query('SELECT count(seal)::int AS sealed FROM $schema.documents')).toEqual([{ sealed: 3 }]);
     for (const id of ['first', 'second', 'third']) expect(await store.get('index', id)).toMatchObject({ body: { id } });
-    await client.query(`UPDATE ${schema}.documents SET id = 'moved' WHERE id = 'first'`);
-    await client.query(
-      `UPDATE ${schema}.documents AS d SET body = o.body, etag = o.etag, seal = o.seal FROM ${schema}.documents AS o
+    await world.query(`UPDATE $schema.documents SET id = 'moved' WHERE id = 'first'`);
+    await world.query(
+      `UPDATE $schema.documents AS d SET body = o.body, etag = o.etag, seal = o.seal FROM $schema.documents AS o
         WHERE d.id = 'second' AND o.id = 'third'`,
     );
     for (const id of ['moved', 'second'])
@@ -85,8 +78,8 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     expect(await store.get('index', 'third')).toMatchObject({ body: { id: 'third' } });
     await store.close();
     await database.close();
-    await client.query(`DROP SCHEMA ${schema} CASCADE`);
     await client.end();
+    await world.drop();
   });
 
   test('finds the name of an artifact by a few pages of its index, however many were added since the last vacuum', async () => {

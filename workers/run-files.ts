@@ -104,24 +104,6 @@ function refuseFile(cause: unknown): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `The stored run cannot be read: ${why}.`, null, { cause });
 }
 
-/**
- * Fills a buffer with the bytes of a stored file from a position.
- * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or too short
- */
-export function readBytesInto(path: string, start: number, room: Uint8Array): void {
-  const file = openFile(path);
-  try {
-    const count = readInto(file, start, room);
-    if (count < room.length)
-      throw new Refusal(
-        'DOCUMENT_UNREADABLE',
-        `The stored run cannot be read: its file has ${count} bytes from ${start}; ${room.length} are required.`,
-      );
-  } finally {
-    closeSync(file);
-  }
-}
-
 function readRange(
   file: number,
   start: number,

@@ -24,7 +24,7 @@ export const DocumentAccess = defineObject(() => ({
 })).meta({ id: 'DocumentAccess' });
 export type DocumentAccess = z.infer<typeof DocumentAccess>;
 
-export const SharingRequest = defineObject(() => ({
+const SharingRequest = defineObject(() => ({
   shared_with: z
     .array(z.string().min(1).max(NAME_MAX))
     .max(SHARED_MAX)

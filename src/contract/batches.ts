@@ -109,7 +109,7 @@ export const AccountBacktestView = defineObject(() => ({
 })).meta({ id: 'AccountBacktestView' });
 export type AccountBacktestView = z.infer<typeof AccountBacktestView>;
 
-export const AccountBacktestJobStatus = createJobStatus('AccountBacktestJobStatus', 'account', AccountBacktestView);
+const AccountBacktestJobStatus = createJobStatus('AccountBacktestJobStatus', 'account', AccountBacktestView);
 
 export const accountBacktestRoutes = defineRoutes({
   backtestAccount: {
@@ -164,7 +164,7 @@ export const BatchTrade = defineObject(() => ({
   term: z.string().optional().meta({ description: TERM_HELP }),
 })).meta({ id: 'BatchTrade' });
 
-export const AccountDisposal = defineObject(() => ({
+const AccountDisposal = defineObject(() => ({
   identifier: z.string(),
   date,
   shares: z.number().meta({ description: 'Number of shares sold.' }),
@@ -195,7 +195,7 @@ const multipliers = () => ({
   rows: z.array(z.number()).meta({ description: 'Multipliers of the rows and of the pieces of the tax.' }),
 });
 
-export const BatchBranches = defineObject(() => ({
+const BatchBranches = defineObject(() => ({
   steps: z
     .array(
       z.union([
@@ -216,7 +216,7 @@ export const BatchBranches = defineObject(() => ({
   multipliers: z.array(z.strictObject(multipliers())).meta({ description: 'Multipliers of regions.' }),
 })).meta({ id: 'BatchBranches' });
 
-export const BatchCertificate = defineObject(() => ({
+const BatchCertificate = defineObject(() => ({
   objective: z.number().meta({ description: 'Objective of the trades, as a fraction of the value.' }),
   bound: z.number().meta({ description: 'Lower bound of the objective over all permitted trades.' }),
   gap: z.number().meta({ description: 'Objective less bound; 0 for an infeasible account.' }),
@@ -368,7 +368,7 @@ export const BatchCollection = defineObject(() => ({
 })).meta({ id: 'BatchCollection' });
 export type BatchCollection = z.infer<typeof BatchCollection>;
 
-export const BatchAccountsPayload = defineObject(() => ({
+const BatchAccountsPayload = defineObject(() => ({
   batch_id: z.string().meta({ description: 'The batch.' }),
   count: count('Accounts of all blocks.'),
   block: count('Number of the block, from 0.'),
@@ -376,7 +376,7 @@ export const BatchAccountsPayload = defineObject(() => ({
   accounts: z.array(BatchAccount).meta({ description: 'Entries, in the order of the request.' }),
 })).meta({ id: 'BatchAccounts' });
 
-export const BatchCommonData = z
+const BatchCommonData = z
   .looseObject({
     as_of: z.string(),
     identifiers: z.array(z.string()).meta({ description: 'Securities that an account can hold, [N].' }),
@@ -388,7 +388,7 @@ export const BatchCommonData = z
   })
   .meta({ id: 'BatchCommonData', description: 'Data that all accounts of a batch use, including its terms.' });
 
-export const BatchJobStatus = createJobStatus('BatchJobStatus', 'batch', BatchView);
+const BatchJobStatus = createJobStatus('BatchJobStatus', 'batch', BatchView);
 
 const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
 const tag = 'optimise';

@@ -6,7 +6,7 @@ import { EVENT_KINDS, type EventKind, REBALANCE_CAUSES } from '#domain/definitio
 import { purgeQuery, skippedFields } from './payloads.js';
 import { CALENDAR_MEDIA, defineRoutes } from './route.js';
 
-export const CalendarOptionPayload = defineObject(() => ({
+const CalendarOptionPayload = defineObject(() => ({
   code: z
     .string()
     .meta({ description: 'MIC of the exchange, which is the value of `calendar` in requests.', example: 'XNYS' }),

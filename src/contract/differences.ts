@@ -199,7 +199,7 @@ export const DifferencesView = defineObject(() => ({
 })).meta({ id: 'DifferencesView' });
 export type DifferencesView = z.infer<typeof DifferencesView>;
 
-export const DifferencesJobStatus = createJobStatus('DifferencesJobStatus', 'differences', DifferencesView);
+const DifferencesJobStatus = createJobStatus('DifferencesJobStatus', 'differences', DifferencesView);
 
 export const differenceRoutes = defineRoutes({
   explainDifference: {

@@ -1,4 +1,3 @@
-/** Descriptions of date fields. */
 const DATE_FIELD_DESCRIPTIONS: Readonly<Record<string, string>> = {
   date: 'The date.',
   start: 'First date.',

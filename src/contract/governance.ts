@@ -58,7 +58,7 @@ export const ProcedurePayload = defineObject(() => ({
 })).meta({ id: 'Procedure' });
 export type ProcedurePayload = z.infer<typeof ProcedurePayload>;
 
-export const ProcedureCollection = defineObject(() => ({
+const ProcedureCollection = defineObject(() => ({
   procedures: z.array(ProcedurePayload).meta({ description: 'Procedures by id.' }),
   ...skippedFields,
 })).meta({ id: 'ProcedureCollection' });
@@ -74,7 +74,7 @@ export const MethodologyChange = defineObject(() => ({
 })).meta({ id: 'MethodologyChange' });
 export type MethodologyChange = z.infer<typeof MethodologyChange>;
 
-export const MethodologyChanges = defineObject(() => ({
+const MethodologyChanges = defineObject(() => ({
   changes: z.array(MethodologyChange).meta({ description: 'Versions, newest first.' }),
   amendments: z.array(Amendment).meta({ description: 'Dated changes of the current definition, earliest first.' }),
 })).meta({ id: 'MethodologyChanges' });

@@ -17,7 +17,7 @@ export const jobIdSchema = z
   )
   .meta({ description: '{kind}:{id}, for example backtest:LARGE-100.', example: 'backtest:LARGE-100' });
 
-export const JobCallbackPayload = defineObject(() => ({
+const JobCallbackPayload = defineObject(() => ({
   delivery_id: z.string().meta({ description: 'Header webhook-id of the message, the same in every attempt.' }),
   url: z.string().meta({ description: 'Address of the receiver.' }),
   state: z.enum(['waiting', 'due', 'delivered', 'failed']).meta({

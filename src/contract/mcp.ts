@@ -27,7 +27,7 @@ export const TOOLSETS = {
   service: { help: 'Health, metrics, the key, access to documents.' },
 } as const satisfies Readonly<Record<string, { readonly help: string }>>;
 
-export type Toolset = keyof typeof TOOLSETS;
+type Toolset = keyof typeof TOOLSETS;
 const TOOLSET_NAMES = Object.keys(TOOLSETS) as [Toolset, ...Toolset[]];
 
 /** Returns the toolset of a route: its tag, or `versions` for routes about versions. */

@@ -61,11 +61,9 @@ type JsonSchema = Record<string, unknown>;
 
 type Direction = 'input' | 'output';
 
-/** Converts the schemas of a document to JSON Schema. */
 interface SchemaConversion {
   /** Returns the JSON Schema of a request body or parameter. `resolve` completes its references. */
   request(schema: z.ZodType): JsonSchema;
-  /** Returns the schema of a response body. */
   response(schema: z.ZodType): JsonSchema;
 }
 
@@ -73,8 +71,7 @@ interface SchemaConversion {
  * Named schemas of a document as components. A schema that differs between requests and responses has two components,
  * `Name` and `NameInput`. For example, a field with a default is optional only in requests.
  */
-export interface SchemaRegistry extends SchemaConversion {
-  /** Returns all named schemas by component name. */
+interface SchemaRegistry extends SchemaConversion {
   components(): Record<string, JsonSchema>;
   /** Returns a value in which all schema references point to components. */
   resolve<T>(value: T): T;

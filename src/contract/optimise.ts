@@ -36,7 +36,7 @@ export const ConstraintSetCollection = defineObject(() => ({
 })).meta({ id: 'ConstraintSetCollection' });
 export type ConstraintSetCollection = z.infer<typeof ConstraintSetCollection>;
 
-export const WeightRowPayload = defineObject(() => ({
+const WeightRowPayload = defineObject(() => ({
   identifier: z.string(),
   weight: z.number().meta({ description: 'Optimised weight.' }),
   index_weight: z.number().meta({ description: 'Weight in the target index.' }),
@@ -448,7 +448,7 @@ export const OptimisationRunRequest = defineObject(() => ({
   id: 'OptimisationRunRequest',
 });
 
-export const OptimisationPreviewBody = defineObject(() => ({
+const OptimisationPreviewBody = defineObject(() => ({
   ...OptimisationPreviewRequest.shape,
   ...getOptimisationFields(),
   constraints: z

@@ -7,7 +7,7 @@ import { checkShape } from '#domain/base/schema.js';
 import { defineQuery, type Route } from './route.js';
 
 /** Reads the query of one route. */
-export type QueryReader = (search: string) => Record<string, unknown>;
+type QueryReader = (search: string) => Record<string, unknown>;
 
 type ValueKind = 'text' | 'number' | 'boolean' | 'list';
 

@@ -3,14 +3,14 @@ import { LIMITS } from '#domain/base/limits.js';
 import { defineObject } from '#domain/base/schema.js';
 import { defineRoutes } from './route.js';
 
-export const TextToVerify = defineObject(() => ({
+const TextToVerify = defineObject(() => ({
   text: z.string().meta({
     description: `Markdown text, at most ${LIMITS.MAX_TEXT_BYTES} bytes and ${LIMITS.MAX_TEXT_NUMBERS} numbers. A footnote after a number cites its source: the address of a result and a JSON pointer.`,
   }),
 })).meta({ id: 'TextToVerify' });
-export type TextToVerify = z.infer<typeof TextToVerify>;
+type TextToVerify = z.infer<typeof TextToVerify>;
 
-export const VerifiedNumberPayload = defineObject(() => ({
+const VerifiedNumberPayload = defineObject(() => ({
   start: z.int().min(0).meta({ description: 'Position of sign and digits in the text, in UTF-16 units.' }),
   end: z.int().min(0).meta({ description: 'Position after the last digit.' }),
   text: z.string().meta({ description: 'Sign and digits as written.' }),
@@ -34,7 +34,7 @@ export const VerifiedNumberPayload = defineObject(() => ({
   }),
 })).meta({ id: 'VerifiedNumber' });
 
-export const VerifiedTextPayload = defineObject(() => ({
+const VerifiedTextPayload = defineObject(() => ({
   numbers: z.array(VerifiedNumberPayload).readonly().meta({ description: 'Numbers in the order of the text.' }),
   proven: z.int().min(0).meta({ description: 'Count of the numbers that their sources prove.' }),
   different: z.int().min(0).meta({ description: 'Count of the numbers that differ from their sources.' }),

@@ -13,7 +13,6 @@ export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'audit', 'admi
 export type Scope = (typeof SCOPES)[number];
 
 const READING_SCOPES: readonly Route['scope'][] = ['open', 'read', 'audit'];
-/** Returns true if the scope of a route permits only reading. */
 export const isReading = ({ scope }: Pick<Route, 'scope'>): boolean => READING_SCOPES.includes(scope);
 
 /**

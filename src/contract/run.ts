@@ -53,7 +53,6 @@ export const StaleStatePayload = defineObject(() => ({
     .meta({ description: 'Store of the run, if another store is served; otherwise null.' }),
 })).meta({ id: 'StaleState' });
 
-/** Id of a run. */
 export const RunKey = z
   .string()
   .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as in the list of runs of an index');

@@ -13,12 +13,12 @@ import { RunKey, runParameter, runState } from './run.js';
 import { AppendedBarsPayload, DataCell, rowCounts } from './stores.js';
 import { DocumentChangePayload } from './versions.js';
 
-export const RunDifferenceRequest = defineObject(() => ({
+const RunDifferenceRequest = defineObject(() => ({
   from: RunKey.meta({ description: 'Id of the earlier run.' }),
   to: RunKey.meta({ description: 'Id of the later run.' }),
 })).meta({ id: 'RunsDifferenceRequest' });
 
-export const RUN_CAUSES = ['definition', 'request', 'data', 'engine'] as const;
+const RUN_CAUSES = ['definition', 'request', 'data', 'engine'] as const;
 
 export const RunsDifference = defineObject(() => ({
   same_levels: z.boolean().meta({ description: 'True if both runs have identical dates and levels, bit for bit.' }),
@@ -90,7 +90,7 @@ export const RunsDifference = defineObject(() => ({
 })).meta({ id: 'RunsDifference' });
 export type RunsDifference = z.infer<typeof RunsDifference>;
 
-export const RunDifferenceJobStatus = createJobStatus('RunsDifferenceJobStatus', 'diff', RunsDifference);
+const RunDifferenceJobStatus = createJobStatus('RunsDifferenceJobStatus', 'diff', RunsDifference);
 
 export const runDifferenceRoutes = defineRoutes({
   diffRuns: {
@@ -118,7 +118,7 @@ export const runDifferenceRoutes = defineRoutes({
 /** Figures of a whole run. */
 export type RunMetrics = z.infer<typeof BacktestMetricsPayload>;
 
-export const StoredRunPayload = defineObject(() => ({
+const StoredRunPayload = defineObject(() => ({
   run_id: RunKey.meta({ description: 'Id of the run, accepted by every view of a run.' }),
   run_at: z.string().nullable(),
   run_hash: z.string().meta({ description: 'SHA-256 of all inputs of the run.' }),
@@ -240,7 +240,7 @@ export const exportRoutes = defineRoutes({
 
 const ShownValue = z.union([z.number(), z.string()]).nullable();
 
-export const RunDifferenceRow = defineObject(() => ({
+const RunDifferenceRow = defineObject(() => ({
   part: z.string().meta({
     description:
       'Part that differs: a series, the weights, the securities, a field of the record (record.portfolio.cash), or result and overview.',
@@ -274,7 +274,7 @@ export const ReplayView = defineObject(() => ({
 })).meta({ id: 'ReplayView' });
 export type ReplayView = z.infer<typeof ReplayView>;
 
-export const ReplayJobStatus = createJobStatus('ReplayJobStatus', 'replay', ReplayView);
+const ReplayJobStatus = createJobStatus('ReplayJobStatus', 'replay', ReplayView);
 
 export const replayRoutes = defineRoutes({
   replayRun: {
@@ -307,7 +307,7 @@ export const RerunRequest = defineObject(() => ({
 })).meta({ id: 'RerunRequest' });
 export type RerunRequest = z.infer<typeof RerunRequest>;
 
-export const RERUN_OUTCOMES = ['stored', 'current', 'refused'] as const;
+const RERUN_OUTCOMES = ['stored', 'current', 'refused'] as const;
 
 export const RerunRow = defineObject(() => ({
   index_id: z.string(),
@@ -347,7 +347,7 @@ export const RerunView = defineObject(() => ({
 })).meta({ id: 'RerunView' });
 export type RerunView = z.infer<typeof RerunView>;
 
-export const RerunRows = defineObject(() => ({
+const RerunRows = defineObject(() => ({
   rerun_id: z.string(),
   count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
@@ -355,7 +355,7 @@ export const RerunRows = defineObject(() => ({
   rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'Rows in the order of the ids.' }),
 })).meta({ id: 'RerunRows' });
 
-export const RerunJobStatus = createJobStatus('RerunJobStatus', 'rerun', RerunView);
+const RerunJobStatus = createJobStatus('RerunJobStatus', 'rerun', RerunView);
 
 export const rerunRoutes = defineRoutes({
   startRerun: {

@@ -56,7 +56,7 @@ const OptionalReason = Reason.nullable()
   .default(null)
   .meta({ description: 'Reason, which the register of decisions records.' });
 
-export const DayRun = defineObject(() => ({
+const DayRun = defineObject(() => ({
   again: z
     .array(z.enum(STEP_TYPES))
     .default([])
@@ -67,11 +67,11 @@ export const DayRun = defineObject(() => ({
   reason: OptionalReason,
 })).meta({ id: 'DayRun' });
 
-export const DaySkip = defineObject(() => ({
+const DaySkip = defineObject(() => ({
   reason: Reason.meta({ description: 'Reason, which the register of decisions records.' }),
 })).meta({ id: 'DaySkip' });
 
-export const DayWaiver = defineObject(() => ({
+const DayWaiver = defineObject(() => ({
   check: z.enum(CHECK_NAMES).meta({ description: 'Check whose findings are accepted.' }),
   index_id: Id.nullable().default(null).meta({
     description:
@@ -83,13 +83,13 @@ export const DayWaiver = defineObject(() => ({
   reason: Reason.meta({ description: 'Reason, which the register of decisions records.' }),
 })).meta({ id: 'DayWaiver' });
 
-export const DayBackfill = defineObject(() => ({
+const DayBackfill = defineObject(() => ({
   start: IsoDate.meta({ description: 'First session.' }),
   end: IsoDate.meta({ description: 'Last session.' }),
   reason: OptionalReason,
 })).meta({ id: 'DayBackfill' });
 
-export const BackfilledDays = defineObject(() => ({
+const BackfilledDays = defineObject(() => ({
   dates: z.array(z.string()).meta({ description: 'Sessions whose days are performed.' }),
 })).meta({ id: 'BackfilledDays' });
 

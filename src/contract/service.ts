@@ -3,7 +3,7 @@ import { LIMIT_SPECS, type LimitName } from '#domain/base/limits.js';
 import { defineObject, Id } from '#domain/base/schema.js';
 import { defineRoutes, MARKDOWN_MEDIA, PAGE_MEDIA } from './route.js';
 
-export const CHANGELOG_HEADINGS = ['Added', 'Changed', 'Fixed', 'Removed', 'Deprecated', 'Security'] as const;
+const CHANGELOG_HEADINGS = ['Added', 'Changed', 'Fixed', 'Removed', 'Deprecated', 'Security'] as const;
 
 export const ChangelogSectionView = defineObject(() => ({
   heading: z.enum(CHANGELOG_HEADINGS),
@@ -211,13 +211,13 @@ export const Health = defineObject(() => ({
 })).meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;
 
-export const PublicHealth = defineObject(() => ({
+const PublicHealth = defineObject(() => ({
   status: z.literal('live'),
   version: z.string().meta({ description: 'The running engine version.' }),
 })).meta({ id: 'PublicHealth', description: 'Response to a request without a key, if the service has keys.' });
-export type PublicHealth = z.infer<typeof PublicHealth>;
+type PublicHealth = z.infer<typeof PublicHealth>;
 
-export const Liveness = defineObject(() => ({ status: z.literal('live') })).meta({ id: 'Liveness' });
+const Liveness = defineObject(() => ({ status: z.literal('live') })).meta({ id: 'Liveness' });
 
 export const Readiness = defineObject(() => ({ status: z.literal('ready'), checks: z.array(HealthCheck) })).meta({
   id: 'Readiness',

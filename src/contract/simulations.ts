@@ -53,7 +53,7 @@ export const SimulationView = defineObject(() => ({
 })).meta({ id: 'SimulationView' });
 export type SimulationView = z.infer<typeof SimulationView>;
 
-export const SimulationJobStatus = createJobStatus('SimulationJobStatus', 'simulate', SimulationView);
+const SimulationJobStatus = createJobStatus('SimulationJobStatus', 'simulate', SimulationView);
 
 export const simulationRoutes = defineRoutes({
   simulateIndex: {

@@ -9,7 +9,7 @@ import { defineRoutes } from './route.js';
 export const SQL_FORMATS = ['json', 'csv', 'arrow', 'parquet'] as const;
 export type SqlFormat = (typeof SQL_FORMATS)[number];
 
-export const SqlRequest = defineObject(() => ({
+const SqlRequest = defineObject(() => ({
   query: z
     .string()
     .min(1)

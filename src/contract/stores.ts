@@ -276,7 +276,7 @@ export const AppendedBarsPayload = defineObject(() => ({
   .nullable()
   .meta({ description: 'Bars of sessions after the last session of the first version; null if there are none.' });
 
-export const DataDifferencePayload = defineObject(() => ({
+const DataDifferencePayload = defineObject(() => ({
   from: z.int().meta({ description: 'The earlier version.' }),
   to: z.int().meta({ description: 'The later version.' }),
   cells: z.int().min(0).meta({

@@ -6,7 +6,7 @@ import { createJobStatus } from './jobs.js';
 import { OptimisationRunRequest } from './optimise.js';
 import { defineRoutes } from './route.js';
 
-export const StudyRunsRequest = defineObject(() => ({
+const StudyRunsRequest = defineObject(() => ({
   study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated id.' }),
   runs: z
     .array(OptimisationRunRequest)
@@ -52,7 +52,7 @@ export const StudyRow = defineObject(() => ({
 })).meta({ id: 'StudyRow' });
 export type StudyRow = z.infer<typeof StudyRow>;
 
-export const StudyView = defineObject(() => ({
+const StudyView = defineObject(() => ({
   study_id: z.string(),
   runs: z.int().min(0).meta({ description: 'Number of optimisations.' }),
   solved: z.int().min(0).meta({ description: 'Number of optimisations with a result.' }),
@@ -63,7 +63,7 @@ export const StudyView = defineObject(() => ({
   engine_version: z.string(),
 })).meta({ id: 'StudyView' });
 
-export const StudyRows = defineObject(() => ({
+const StudyRows = defineObject(() => ({
   study_id: z.string(),
   count: z.int().min(0).meta({ description: 'Rows of all blocks.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
@@ -71,7 +71,7 @@ export const StudyRows = defineObject(() => ({
   rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'Entries, in the order of the request.' }),
 })).meta({ id: 'StudyRows' });
 
-export const StudyJobStatus = createJobStatus('StudyJobStatus', 'study', StudyView);
+const StudyJobStatus = createJobStatus('StudyJobStatus', 'study', StudyView);
 
 export const studyRoutes = defineRoutes({
   startStudy: {

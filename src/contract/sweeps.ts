@@ -12,7 +12,7 @@ import { asKnownErrors } from './stores.js';
 
 const defineProbability = (description: string) => z.number().min(0).max(1).meta({ description });
 
-export const SweepRowPayload = defineObject(() => ({
+const SweepRowPayload = defineObject(() => ({
   rank: z.int().min(1).nullable().meta({ description: 'Rank of the variant; null for a variant that was refused.' }),
   variant: z.int().min(0).meta({ description: 'Position among the requested variants.' }),
   patch: z.record(z.string(), z.unknown()).meta({ description: 'Changes of the variant, by JSON pointer.' }),
@@ -31,7 +31,7 @@ export const SweepRowPayload = defineObject(() => ({
   }),
 })).meta({ id: 'SweepRow' });
 
-export const SweepSelection = defineObject(() => ({
+const SweepSelection = defineObject(() => ({
   trials: z.int().meta({
     description:
       'Number of variants that ran. Variants with identical levels are counted once. Trials are treated as independent, so the deflation is strict for similar variants.',
@@ -95,7 +95,7 @@ const createPathMetrics = <Value extends z.ZodType>(value: Value) => ({
   volatility: value.meta({ description: 'Annualised standard deviation, ddof 1.' }),
 });
 
-export const SweepFoldChoice = defineObject(() => ({
+const SweepFoldChoice = defineObject(() => ({
   train: z.array(z.int()).meta({ description: 'Groups of the selection, by position.' }),
   test: z.array(z.int()).meta({ description: 'Groups of the test.' }),
   variant: z.int().meta({ description: 'Position of the selected variant.' }),
@@ -166,7 +166,7 @@ export const SweepMap = defineObject(() => ({
     }),
 })).meta({ id: 'SweepMap' });
 
-export const SweepFan = defineObject(() => ({
+const SweepFan = defineObject(() => ({
   index: z.array(z.string()).meta({ description: 'Dates, evenly spread over the common dates of the variants.' }),
   variants: z.int().min(1).meta({
     description: 'Number of variants used for the quantiles: all variants, or a thousand evenly spread ones.',
@@ -247,7 +247,7 @@ export const SweepView = defineObject(() => ({
 })).meta({ id: 'SweepView' });
 export type SweepView = z.infer<typeof SweepView>;
 
-export const SweepRows = defineObject(() => ({
+const SweepRows = defineObject(() => ({
   sweep_id: z.string(),
   count: z.int().min(0).meta({ description: 'Rows of all blocks: variants of the sweep.' }),
   block: z.int().min(0).meta({ description: 'Number of the block, from 0.' }),
@@ -258,7 +258,7 @@ export const SweepRows = defineObject(() => ({
     .meta({ description: 'Rows by rank, with refused variants last.' }),
 })).meta({ id: 'SweepRows' });
 
-export const SweepJobStatus = createJobStatus('SweepJobStatus', 'sweep', SweepView);
+const SweepJobStatus = createJobStatus('SweepJobStatus', 'sweep', SweepView);
 
 export const sweepRoutes = defineRoutes({
   startSweep: {

@@ -50,7 +50,6 @@ export interface ToolDescription {
 
 /** Mapping of an argument to the request. */
 export interface ToolParameter {
-  /** Name of the argument. */
   readonly argument: string;
   /** Name in the request. */
   readonly name: string;
@@ -172,7 +171,6 @@ function formatLimits(route: Route): string {
     .concat('.');
 }
 
-/** Name of the tool that waits for a job. */
 export const WAIT_TOOL = 'waitForJob';
 
 function createHints(route: Route): ListedTool['annotations'] {

@@ -60,7 +60,7 @@ interface StoreListeners {
   readonly onPlaceLost?: (refusal: StartRefusal) => void;
 }
 
-export interface StoreOptions extends StoreListeners {
+interface StoreOptions extends StoreListeners {
   readonly home: Home;
   /** Location of the documents. Default: the home. */
   readonly database?: DatabaseTarget | undefined;

@@ -119,7 +119,7 @@ export interface DatedArtifact {
   readonly madeAt: number;
 }
 
-export interface CommitListeners {
+interface CommitListeners {
   add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
   /** Calls the listeners of each event in order. */
   call(events: readonly CommitEvent[]): void;
@@ -229,7 +229,7 @@ export interface DocumentReader {
 }
 
 /** Selection of numbered documents of an owner. */
-export interface NumbersQuery {
+interface NumbersQuery {
   /** Exclusive upper bound of the numbers. Default: none. */
   readonly below?: number | undefined;
   /** Maximum length of the list. */
@@ -347,7 +347,6 @@ export interface DocumentEntry {
 export interface DocumentsReader {
   /** Yields every document once, in one snapshot. */
   entries(): AsyncIterable<DocumentEntry>;
-  /** Returns the current document of a key. */
   entry(key: string): Promise<DocumentEntry | undefined>;
   close(): Promise<void>;
 }
@@ -420,7 +419,6 @@ export interface WriteOptions {
 }
 
 export interface ArtifactStore {
-  /** Health of a shared artifact store. */
   readonly health?: ArtifactHealth;
   /**
    * Variant for requests. It rejects a read within seconds if the artifact store does not answer. Absent if reads never

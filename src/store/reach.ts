@@ -29,7 +29,6 @@ export function findCurrentReach(): Reach | undefined {
   return context?.isOpen === true ? context.reach : undefined;
 }
 
-/** Clients of the current requests. */
 const clients = new AsyncLocalStorage<string | null>();
 
 /** Runs the handler of a request for a client, whose computations take turns with those of others. */

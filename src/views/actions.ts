@@ -68,7 +68,7 @@ type Action = ActionsView['actions'][number];
 type Choice = Action['choices'][number];
 
 /** Constituent after one future action, for one choice of an election. Unknown numbers are null. */
-export interface ProFormaRow {
+interface ProFormaRow {
   readonly ex_date: string;
   readonly identifier: string;
   readonly type: string;
@@ -234,7 +234,7 @@ function computeMarketValues(columns: RunColumns, days: Int32Array): Float64Arra
 }
 
 /** A holding before a session with an event. */
-export interface HoldingBefore {
+interface HoldingBefore {
   readonly session: number;
   readonly column: number;
   /** Index shares at the previous close. */
@@ -246,7 +246,7 @@ export interface HoldingBefore {
 }
 
 /** Proceeds of a security that left the index. */
-export interface ExitProceeds {
+interface ExitProceeds {
   /**
    * Cash per share held before the event, in the currency of the security; null if the security stayed or was converted
    * into shares only.

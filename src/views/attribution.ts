@@ -496,7 +496,6 @@ function groupRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping): 
 }
 
 interface BookGrouping extends Grouping {
-  /** Days of the window. */
   readonly days: Int32Array;
 }
 

@@ -142,7 +142,6 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
 const FIGURES = ['price', 'total', 'net', 'divisor'] as const;
 const COMPARED = [...FIGURES, 'composition_hash'] as const;
 
-/** Published close that differs from the recomputed close. */
 export interface DifferingClose {
   readonly date: string;
   readonly member: (typeof COMPARED)[number] | 'date';

@@ -200,8 +200,7 @@ interface ComparedState extends RunState {
   readonly run_id: string | null;
 }
 
-/** States and findings of the compared runs. */
-export interface RunNotes {
+interface RunNotes {
   /** States of the runs in order. A benchmark has no state. */
   readonly states: readonly ComparedState[];
   readonly findings: readonly Finding[];
@@ -293,7 +292,7 @@ export interface RunInputs {
   readonly storeContentHash: string;
 }
 
-export interface ReplayOutcome {
+interface ReplayOutcome {
   readonly runId: string;
   readonly stored: RunInputs & { readonly runAt: string | null };
   readonly replayed: RunInputs;

@@ -8,7 +8,7 @@ import type { JsonWriter } from './json/writer.js';
 import { openPanelRows } from './run-columns.js';
 
 /** JSON text of a figure on contiguous dates: numbers separated by commas. */
-export interface FigureText {
+interface FigureText {
   /** Position of the first date in the run; the next field is the position after the last date. */
   readonly first: number;
   readonly end: number;
@@ -98,7 +98,6 @@ export interface ExposureSide {
   pass(): (k: number) => Float64Array;
 }
 
-/** Holdings of a benchmark. */
 export interface HoldingNames {
   readonly names: readonly string[];
   /**
@@ -198,7 +197,7 @@ export interface DatedFigures {
   readonly texts: FigureTexts | null;
 }
 
-export interface FiguresSize {
+interface FiguresSize {
   readonly width: number;
   readonly dates: number;
   /** True if the JSON text of the figures is also cached. */
@@ -218,7 +217,7 @@ export function createFigures({ width, dates, areWritten = false }: FiguresSize)
 /** Returns new figures without caching them. */
 export const createUncached: FigureCache = (_what, size) => createFigures(size);
 
-export interface DatedHoldings {
+interface DatedHoldings {
   /** Position of the date in the run. */
   readonly at: number;
   readonly day: Day;

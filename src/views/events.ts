@@ -292,7 +292,7 @@ function createGrowthReader(columns: RunColumns): (row: RunEffect) => Omit<Actio
   };
 }
 
-export interface FreeTrade {
+interface FreeTrade {
   readonly at: number;
   readonly name: number;
   /** Traded value: positive if bought, negative if sold. */

@@ -198,7 +198,7 @@ export function createFieldSeries(figures: DatedFigures, shownFigures: ShownFigu
 }
 
 /** Groups of the securities of a side over the days of a run. */
-export interface SideGroups {
+interface SideGroups {
   readonly groups: readonly string[];
   /**
    * Starts at the first day. Returns a function that adds the weights of a day by group and writes the sums to a row. A

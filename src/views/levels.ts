@@ -56,14 +56,14 @@ function prependMissing(returns: Float64Array): Float64Array {
   return paddedReturns;
 }
 
-export interface LevelsQuery {
+interface LevelsQuery {
   readonly variant: ReturnVariant | null;
   readonly start: string | null;
   readonly end: string | null;
 }
 
 /** Levels of the index of a stored run in points, restricted to a window. */
-export interface PublishedLevels {
+interface PublishedLevels {
   readonly indexId: string;
   readonly variant: ReturnVariant;
   readonly days: Int32Array;

@@ -109,7 +109,6 @@ function removeExits(driftedWeights: Float64Array, { previous, close, growth }: 
   return ownWeights.map((weight) => weight / total);
 }
 
-/** Figures of a rule on the dates of a run. */
 interface RuleFigures {
   readonly rule: LimitRuleName;
   /** Value and cause of each row, [2 x rows x dates]. The cause is set only if the value exceeds the bound. */
@@ -121,7 +120,7 @@ interface RuleFigures {
   readonly distances: DatedFigures;
 }
 
-export interface RuleSpan {
+interface RuleSpan {
   /**
    * Returns the issuers of the securities. Must be called once for each day, in ascending order. Null if each security
    * is its own issuer.
@@ -168,7 +167,6 @@ function isIncomplete({ values, distances }: RuleFigures, { from, to, withDistan
   );
 }
 
-/** Computes the figures that are missing. */
 function completeFigures(columns: RunColumns, ruleFigures: readonly RuleFigures[], span: RuleSpan): void {
   const { issuersOn, from, to, withDistances, onDate = () => {} } = span;
   for (const date of yieldWatchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
@@ -272,7 +270,7 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
   };
 }
 
-export interface WatchedSpan {
+interface WatchedSpan {
   /**
    * Market that contains the issuers of the securities. If it is null or lacks the column, each security is its own
    * issuer.
@@ -293,7 +291,7 @@ export interface WatchedSpan {
 }
 
 /** Column name with which each security is its own issuer. */
-export const OWN_ISSUERS = 'IDENTIFIER';
+const OWN_ISSUERS = 'IDENTIFIER';
 
 /**
  * Measures all published rules on the dates of a run, in the order of the rules.
@@ -415,7 +413,7 @@ function listRuleIssuers(
   );
 }
 
-export interface LimitsInput {
+interface LimitsInput {
   /** Returns a new reader of the issuers of the securities. Null if each security is its own issuer. */
   readonly openIssuers: (() => NonNullable<WatchedDates['issuersOn']>) | null;
   readonly window: RequestedDates;

@@ -22,7 +22,7 @@ import { findCompositionDate } from '#domain/definition/schedule.js';
 /** Response with findings of the domain. The API returns the findings unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
-export interface RunIdentity {
+interface RunIdentity {
   readonly runId: string;
   readonly indexId: string;
   readonly constraintSetId: string;

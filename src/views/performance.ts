@@ -29,7 +29,7 @@ import { findStoredDate } from './weights.js';
 /** Maximum number of listed drawdowns, deepest first. */
 const DRAWDOWNS_MAX = 10;
 
-export interface PerformanceQuery extends RequestedDates {
+interface PerformanceQuery extends RequestedDates {
   readonly of: PerformanceView['of'];
   /** Return variant of the index; null for the variant of its definition. */
   readonly variant: ReturnVariant | null;

@@ -236,7 +236,7 @@ function findExcludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   ];
 }
 
-export interface ExplanationContext {
+interface ExplanationContext {
   readonly indexId: string;
   readonly identifier: string;
   readonly requestedAsOf: string | null;
@@ -411,7 +411,7 @@ function toNameSolve({
   };
 }
 
-export interface PreviewQuestion {
+interface PreviewQuestion {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly documents: Readonly<Record<string, IndexDocument>>;
@@ -495,7 +495,7 @@ export interface ComparedPreview {
   readonly cause: RebalanceCause | null;
 }
 
-export interface ComparedPreviews {
+interface ComparedPreviews {
   readonly asOf: string;
   readonly before: ComparedPreview;
   readonly after: ComparedPreview;

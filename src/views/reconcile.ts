@@ -26,7 +26,7 @@ type Check = ReconciliationView['checks'][number];
 /** Tolerance relative to the larger absolute value of the two sides. Values below 1 count as 1. */
 const TOLERANCE = 1e-10;
 
-export interface ReconciledSides {
+interface ReconciledSides {
   readonly name: string;
   readonly meaning: string;
   /** Recomputed side. */
@@ -775,7 +775,7 @@ export interface StoredFile {
 }
 
 /** Further inputs of a reconciliation. */
-export interface MeasuredRun {
+interface MeasuredRun {
   /** Risk of the last holdings; null if it could not be measured. */
   readonly risk: MeasuredRisk | null;
   /** Called before the weights of a date are read. */

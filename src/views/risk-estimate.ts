@@ -51,7 +51,7 @@ export type EstimateUniverse =
       readonly treatment: TreatmentSpec;
     };
 
-export interface EstimateInput {
+interface EstimateInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly universe: EstimateUniverse;
@@ -86,7 +86,6 @@ export function prepareEstimate(input: EstimateInput) {
 
 export type PreparedEstimate = ReturnType<typeof prepareEstimate>;
 
-/** An estimate without its covariance matrix. */
 type DescribedEstimate = Omit<RiskModelEstimate, 'covariance'>;
 
 /** Returns the members of a model except its covariance matrix. */

@@ -149,7 +149,6 @@ export function roundValues(
   return values.map((value, t) => roundOnDay(columns, of, days[t]!)(value));
 }
 
-/** Effect of an event on a security of a run. */
 export interface RunEffect {
   /** Position of the security in the run. The next field is the position of the date. */
   readonly name: number;
@@ -278,7 +277,7 @@ function computeKey({ header }: RunColumns, { name, at }: Pick<RunEffect, 'name'
 }
 
 /** Levels of a stored run and of its index on the dates of the run, [T] each. */
-export interface RunLevelSeries {
+interface RunLevelSeries {
   readonly days: Int32Array;
   readonly level: Float64Array;
   readonly index: Float64Array;

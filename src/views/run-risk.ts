@@ -65,7 +65,7 @@ export interface MeasuredFactors extends FactorSplit {
 }
 
 /** Benchmark and dates of a variance. */
-export interface DecompositionOf extends Pick<TotalRiskDecomposition, 'requested_as_of' | 'as_of'> {
+interface DecompositionOf extends Pick<TotalRiskDecomposition, 'requested_as_of' | 'as_of'> {
   /** Benchmark of the active variance; null for the total variance of the holdings. */
   readonly benchmark: string | null;
 }
@@ -102,7 +102,7 @@ export function decomposeRisk(
   };
 }
 
-export interface RollingRiskInput {
+interface RollingRiskInput {
   readonly runId: string;
   readonly memory: RiskMemory;
   readonly against: RiskReference;

@@ -13,7 +13,7 @@ import { rateOverfitting } from '#domain/studies/overfitting.js';
 import { createVerdict, type Fan, FAN_SHARES, type SweepRow, type SweepTable } from '#domain/studies/sweep-table.js';
 import { createMapTerms, createPatch, type RankingName, type Variation } from '#domain/studies/sweep.js';
 
-export interface SimulationViewInput {
+interface SimulationViewInput {
   readonly runId: string;
   readonly request: SimulationRequest;
   readonly plan: SimulationPlan;
@@ -119,7 +119,7 @@ function copyDistribution(distribution: Distribution): Distribution & { percenti
   return { ...distribution, percentiles: { ...distribution.percentiles } };
 }
 
-export interface SweepViewInput {
+interface SweepViewInput {
   readonly sweepId: string;
   readonly indexId: string;
   readonly rankBy: RankingName;

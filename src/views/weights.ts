@@ -85,7 +85,7 @@ export interface ActiveRisk {
   findContribution(name: string): number | null;
 }
 
-export interface WeightsInput {
+interface WeightsInput {
   readonly runId: string;
   readonly requestedAsOf: string | null;
   readonly weights: WeightsOnDate;

@@ -217,9 +217,9 @@ const BacktestBatchRequest = defineObject(() => ({
 });
 type BacktestBatchRequest = z.infer<typeof BacktestBatchRequest>;
 
-export const BACKTEST_BATCH_OUTCOMES = ['queued', 'current', 'refused'] as const;
+const BACKTEST_BATCH_OUTCOMES = ['queued', 'current', 'refused'] as const;
 
-export const BacktestBatchEntry = defineObject(() => ({
+const BacktestBatchEntry = defineObject(() => ({
   index_id: z.string(),
   outcome: z.enum(BACKTEST_BATCH_OUTCOMES).meta({
     description:
@@ -448,7 +448,7 @@ const measuredFields = {
     .meta({ description: 'Requested estimator; null for the sample covariance or a stored model.' }),
   ...riskWindow,
 };
-export const RiskPayload = defineObject(() => ({
+const RiskPayload = defineObject(() => ({
   volatility: z.number().meta({
     description:
       'Annualised volatility of the holdings. The weights of the covered securities are scaled to the weight of all securities.',
@@ -456,7 +456,7 @@ export const RiskPayload = defineObject(() => ({
   covered_weight: z.number(),
   ...measuredFields,
 })).meta({ id: 'RiskPayload' });
-export const ActiveRiskPayload = defineObject(() => ({
+const ActiveRiskPayload = defineObject(() => ({
   benchmark: z.string(),
   tracking_error: z.number().meta({
     description:
@@ -573,7 +573,6 @@ const createFactorQuery = () => ({
 const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
 /** Errors of a view that needs prices while the store of the run is not active. */
 const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
-/** Errors of a benchmark that is computed from its definition. */
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
 

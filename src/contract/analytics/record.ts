@@ -276,7 +276,7 @@ export const BacktestResultSummary = defineObject(() => ({
 })).meta({ id: 'BacktestResultSummary' });
 export type BacktestResultSummary = WithoutRunState<z.infer<typeof BacktestResultSummary>>;
 
-export const BacktestRecordRow = defineObject(() => ({
+const BacktestRecordRow = defineObject(() => ({
   ...runState,
   index_id: z.string(),
   run_at: z.string().nullable(),

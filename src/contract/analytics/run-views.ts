@@ -718,7 +718,7 @@ const moveFields = {
   }),
 };
 
-export const IndexMoves = z.strictObject(moveFields).meta({ id: 'IndexMoves' });
+const IndexMoves = z.strictObject(moveFields).meta({ id: 'IndexMoves' });
 
 export const RunSummaryRow = defineObject(() => ({
   ...runState,

@@ -129,7 +129,7 @@ export const IndexCollection = defineObject(() => ({ indices: z.array(IndexSumma
 });
 export type IndexCollection = z.infer<typeof IndexCollection>;
 
-export const DeletedIndex = defineObject(() => ({
+const DeletedIndex = defineObject(() => ({
   index_id: z.string().meta({ description: 'Deleted index.' }),
   backtest_record_deleted: z.boolean(),
   backtest_results_deleted: z.int().min(0).meta({ description: 'Number of deleted job records and stored results.' }),
@@ -295,7 +295,7 @@ const summary = {
     .meta({ description: 'Ids of the documents of the template, in the order in which they must be stored.' }),
 };
 
-export const TemplateSummary = z.strictObject(summary).meta({ id: 'MethodologyTemplateSummary' });
+const TemplateSummary = z.strictObject(summary).meta({ id: 'MethodologyTemplateSummary' });
 
 export const TemplateCollection = defineObject(() => ({ templates: z.array(TemplateSummary) })).meta({
   id: 'MethodologyTemplateCollection',

@@ -43,7 +43,7 @@ const ExplainedDatapoint = defineObject(() => ({
   }),
 })).meta({ id: 'ExplainedDatapoint' });
 
-export const ExplainedThreshold = defineObject(() => ({
+const ExplainedThreshold = defineObject(() => ({
   type: z.enum(Object.keys(THRESHOLDS) as [ThresholdType, ...ThresholdType[]]).meta({
     description: `${Object.entries(THRESHOLDS)
       .map(([type, { help }]) => `\`${type}\` ${help}`)
@@ -448,7 +448,7 @@ export const PooledScenariosPayload = defineObject(() => ({
     .meta({ description: 'Each view under the prior and under the probabilities.' }),
 })).meta({ id: 'PooledScenarios', description: 'Scenario probabilities by entropy pooling, with their proof.' });
 
-export const PreviewSolve = defineObject(() => ({
+const PreviewSolve = defineObject(() => ({
   source_index_id: z.string(),
   objective: z.string(),
   rebalance_date: z.string().meta({ description: 'Latest rebalance of the parent on or before as_of.' }),
@@ -467,7 +467,7 @@ export const PreviewSolve = defineObject(() => ({
 
 type ExposureReason = keyof typeof EXPOSURE_REASONS; // Object.keys returns plain strings.
 
-export const PreviewOverlay = defineObject(() => ({
+const PreviewOverlay = defineObject(() => ({
   type: z.string().meta({ description: 'Type of the overlay.' }),
   index_ids: z.array(z.string()).meta({ description: 'Underlying indices.' }),
   exposure: z

@@ -205,17 +205,6 @@ export function requireCoveredRange(
   };
 }
 
-/** Report of a run whose range was narrowed to the coverage of its calendar. */
-export interface CalendarCoverageDetail {
-  readonly calendar: string;
-  readonly requested_start: string;
-  readonly requested_end: string;
-  readonly covered_start: string;
-  readonly covered_end: string;
-  readonly trimmed_start: boolean;
-  readonly trimmed_end: boolean;
-}
-
 /**
  * Creates a calendar whose sessions are the given days, ascending. It is used for securities that are not listed on a
  * single exchange.

@@ -31,7 +31,7 @@ export interface RowCounts {
 }
 
 /** Changed and removed values. */
-export interface RestatedValues {
+interface RestatedValues {
   /** The first 1,000 restatements. */
   readonly restatements: readonly Restatement[];
   /** Number of all restatements. */
@@ -68,7 +68,7 @@ export interface MarketChanges extends RowChanges {
   readonly gained: readonly string[];
 }
 
-export interface ComparedColumns {
+interface ComparedColumns {
   /** Columns to compare. Default: all columns of both versions. */
   readonly columns?: readonly string[];
   /** Last day to compare. Default: all days are compared. */
@@ -293,7 +293,7 @@ const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
   universes: ({ universes }) => listMembershipRows(universes),
 };
 
-export interface StoredBars {
+interface StoredBars {
   /** Securities with bars. */
   readonly identifiers: readonly string[];
   readonly lastDay: Day;
@@ -527,7 +527,7 @@ function sumCounts(tables: readonly RowCounts[]): RowCounts {
 const createCounts = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });
 
 /** Value that differs between two contents; null for a missing value. */
-export interface CellDifference {
+interface CellDifference {
   readonly table: string;
   readonly identifier: string;
   /** Date of the value, YYYY-MM-DD. It is null for a value that has always applied. */
@@ -550,7 +550,7 @@ export interface DataDifference {
 }
 
 /** Bars after the last session of the first content. */
-export interface AppendedBars {
+interface AppendedBars {
   readonly sessions: number;
   readonly rows: number;
   /** First and last session, YYYY-MM-DD. */
@@ -558,7 +558,7 @@ export interface AppendedBars {
   readonly end: string;
 }
 
-export interface DifferenceTerms {
+interface DifferenceTerms {
   /** Maximum number of listed values. */
   readonly limit: number;
   /** True to list values of appended bars as well. */

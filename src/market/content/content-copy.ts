@@ -250,7 +250,7 @@ interface Header {
  * Piece of a copy, and the number of the part with which the next piece begins. The number is null after the last
  * piece.
  */
-export interface CopyPiece {
+interface CopyPiece {
   readonly piece: readonly Uint8Array[];
   readonly next: number | null;
 }

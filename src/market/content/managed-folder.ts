@@ -35,7 +35,7 @@ export async function writeMarket(
 }
 
 /** Writes the directory entries of a folder to disk, if the platform supports it. */
-export async function flushFolder(folder: string): Promise<void> {
+async function flushFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
   await handle?.close();

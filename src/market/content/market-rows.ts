@@ -392,7 +392,7 @@ function findMidnightZones(instants: readonly number[], calendars: ZoneTerms['ca
 /** Treatment of several rows with the same security and date. */
 type DuplicatePolicy = 'refuse' | 'identical' | 'first' | 'last';
 
-export interface RepetitionTerms {
+interface RepetitionTerms {
   readonly onDuplicate: DuplicatePolicy;
   /** True to merge rows of several files into one bar. Each file must supply different fields. */
   readonly isJoined: boolean;
@@ -433,7 +433,7 @@ function findValueConflict(
 }
 
 /** Rows in the order of the files, in blocks. */
-export interface CollectedRows {
+interface CollectedRows {
   /** Identifiers by code. */
   readonly identifiers: readonly string[];
   readonly fields: readonly string[];
@@ -578,9 +578,7 @@ export interface MarketRows {
   beginFile(label: string, written: readonly string[], table?: string, heading?: Heading): MarketFile | undefined;
   /** Begins a row with its keys. If a key is undefined, because it was rejected before, the row is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
-  /** Sets a number of the current row. */
   setNumber(file: MarketFile, column: number, value: number): void;
-  /** Reports a cell of the current row that is not a number. */
   refuseNumber(file: MarketFile, column: number, text: string): void;
   /** Reports the current row as unreadable. @param first text of its first cell */
   refuseRow(file: MarketFile, message: string, first?: string): void;

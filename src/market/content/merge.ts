@@ -299,7 +299,6 @@ export function overridePrices<C extends Closes>(
   return { ...content, fields: new Map([...fields].map(([name, old]) => [name, name === 'CLOSE' ? panel : old])) };
 }
 
-/** Returns a content with selected closes of another content. */
 export function copyCloses<C extends Closes>(content: C, otherCloses: Closes, places: readonly PriceLocation[]): C {
   const close = otherCloses.fields.get('CLOSE')!;
   return overridePrices(

@@ -35,7 +35,7 @@ import { DATE_COLUMNS, nameFileColumns, TEXT_COLUMNS } from '../tables/table-kin
 import { SERIES_ROWS_MAX } from './market-content.js';
 
 /** Series of an exchange rate with invalid values. */
-export interface NonPositiveRate {
+interface NonPositiveRate {
   readonly identifier: string;
   /** First value of 0 or less. */
   readonly first: { readonly date: string; readonly value: number };

@@ -128,7 +128,7 @@ export interface ContentChange {
 }
 
 /** Cells of a panel that differ, by their position in the reconstructed content. */
-export interface FieldChange {
+interface FieldChange {
   readonly name: string;
   readonly rows: Int32Array;
   readonly columns: Int32Array;
@@ -353,13 +353,13 @@ function buildPanel({ base, cells }: Overlay, { rows, columns, content }: Axes):
 const indexPositions = (ids: readonly number[]): Map<number, number> => new Map(ids.map((id, i) => [id, i]));
 
 /** Earlier content. It is stored as the change from the following content. */
-export interface EarlierContent {
+interface EarlierContent {
   /** Day at whose end this content was known. */
   readonly knownOn: Day;
   readonly change: ContentChange;
 }
 
-export interface EarlierContents {
+interface EarlierContents {
   /** Day at whose end the latest content was known. */
   readonly knownOn: Day;
   /** Available earlier contents, latest first. */

@@ -57,7 +57,7 @@ const BLOCK_BYTES: Readonly<Record<number, number>> = { 4: 1 << 16, 5: 1 << 18, 
 const MATCH_MIN = 4;
 
 /** Thrown if a frame is damaged or exceeds the maximum decoded size. */
-export class Lz4Fault extends Error {
+class Lz4Fault extends Error {
   override readonly name = 'Lz4Fault';
 }
 

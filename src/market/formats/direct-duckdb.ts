@@ -19,7 +19,7 @@ export interface DirectDuckDb {
   close(): void;
 }
 
-export interface DirectColumn {
+interface DirectColumn {
   readonly into: Uint8Array;
   /** Bytes per value. */
   readonly width: number;
@@ -189,7 +189,7 @@ const SHORT_BYTES_MAX = 12;
  * Function that returns the positions of the identifiers in a column of texts. An unknown text has position -1. The
  * result is valid until the next call.
  */
-export type PositionsOf = (texts: Int32Array) => Int32Array;
+type PositionsOf = (texts: Int32Array) => Int32Array;
 
 /**
  * Finds identifiers by their bytes in the memory of DuckDB, without a join. Rows usually repeat an order: an identifier

@@ -6,7 +6,7 @@ import { type Cell, formatWrittenCell, type Heading, ShownValue } from './cells.
 import { describeForeignText, removeProtection } from './text.js';
 
 /** Token of an XML text: the start or the end of an element, or text in between. */
-export type XmlToken =
+type XmlToken =
   | { readonly kind: 'open'; readonly name: string; readonly attributes: string; readonly isEmpty: boolean }
   | { readonly kind: 'close'; readonly name: string }
   | { readonly kind: 'text'; readonly text: string };
@@ -93,7 +93,6 @@ function parseToken(markup: string): XmlToken | undefined {
 
 const getLocalName = (name: string) => name.slice(name.indexOf(':') + 1);
 
-/** Returns the value of an attribute; undefined if it is absent. */
 function findAttribute(attributes: string, name: string): string | undefined {
   const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
   return match === null ? undefined : unescape(match[1] ?? match[2] ?? '');
@@ -265,7 +264,7 @@ export type SheetCell = Cell | typeof FORMULA | undefined;
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
 /** Rows of a sheet before its data. */
-export interface SheetForm {
+interface SheetForm {
   /** Number of rows before the header, not counting empty ones. Default: 0. */
   readonly skip?: number | undefined;
   /** Names the columns of a sheet without a header. Default: the first row is the header. */

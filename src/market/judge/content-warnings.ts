@@ -418,13 +418,12 @@ const WARNING_CHECKS = [
 const MS_PER_DAY = 86_400_000;
 
 /** Inputs of the checks of a market in addition to its values. */
-export interface WarningTerms {
+interface WarningTerms {
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
   readonly calendars: {
     /** Codes of the calendars of the stored indices. */
     readonly codes: readonly string[];
-    /** Opens the calendars of the service. */
     readonly open: () => Calendars;
   };
   /** Current day. Default: the day of the clock. */

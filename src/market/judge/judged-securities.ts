@@ -31,7 +31,7 @@ export interface LateBars {
 }
 
 /** Stored bars that differ in a source, by security. */
-export interface ChangedHistories {
+interface ChangedHistories {
   /** Securities whose stored bars differ, and new securities that have bars on stored days. */
   readonly changed: ReadonlyMap<string, ChangedBars>;
   /** Changed securities that already have stored bars. */
@@ -194,13 +194,12 @@ interface SplitRestatement {
 }
 
 /** Two versions of the bars of one security on its stored days. */
-export interface TwoHistories {
+interface TwoHistories {
   readonly days: readonly Day[];
   /** Values of each field in both versions. A missing value is NaN. */
   readonly fields: ReadonlyMap<string, { readonly stored: readonly number[]; readonly fresh: readonly number[] }>;
   /** First close of the source after these days. */
   readonly next: { readonly day: Day; readonly close: number } | null;
-  /** Actions of the source. */
   readonly actions: readonly CorporateAction[];
   readonly adjustment: Adjustment;
 }
@@ -318,7 +317,7 @@ function isContinued(
   return computeMove(fresh[last]!) < computeMove(stored[last]!);
 }
 
-export interface RestatedActions {
+interface RestatedActions {
   readonly storedActions: readonly CorporateAction[];
   readonly fresh: readonly CorporateAction[];
   /** Last day of the stored history. */
@@ -393,7 +392,7 @@ export interface SecurityJudgement {
   readonly lastOf: Int32Array;
 }
 
-export interface JudgeOptions {
+interface JudgeOptions {
   readonly until: Day | null;
   /** True if the source delivered all bars. */
   readonly isWhole: boolean;

@@ -697,7 +697,7 @@ function listIdentifiers({ identifiers, fields }: MarketContent, t: number): str
 }
 
 /** Currency that neither ISO 4217 nor the store defines. */
-export interface UnknownCurrency {
+interface UnknownCurrency {
   readonly identifier: string;
   readonly table: 'reference' | 'series';
   readonly currency: string;
@@ -736,7 +736,6 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
   return results;
 }
 
-/** Returns the unknown currency of a pair with one known currency. */
 function listUnknownHalves(name: string): string[] {
   const pair = parsePair(name);
   if (pair === undefined) return [];

@@ -263,7 +263,7 @@ export interface RefreshReport {
   readonly findings: readonly Finding[];
 }
 
-export interface RejectedSecurity {
+interface RejectedSecurity {
   readonly identifier: string;
   /** Differences in the bars and actions of its history. */
   readonly bars: RowCounts;
@@ -274,7 +274,7 @@ export interface RejectedSecurity {
 }
 
 /** Rejected bars of stored days, with the present values of the source. */
-export interface OmittedBars extends RowCounts {
+interface OmittedBars extends RowCounts {
   /** Columns that the store lacks and that have values on stored days. */
   readonly columns: readonly string[];
   /** Securities with bars that the store lacks, at most 20. */
@@ -287,12 +287,12 @@ const NAMES_MAX = 20;
 
 const REJECTED_LISTED_MAX = 200;
 
-export interface ContentVersions {
+interface ContentVersions {
   readonly storedContent: MarketContent;
   readonly content: MarketContent;
 }
 
-export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
+interface ReportTerms extends Pick<RefreshOptions, 'full'> {
   /** Decision about each security; undefined with `full`. */
   readonly judgement: SecurityJudgement | undefined;
   /** Ignored new columns with values on stored days. */
@@ -409,7 +409,7 @@ function createTableFindings(tables: Readonly<Record<SideTable, TableChanges>>, 
 }
 
 /** Content after a refresh, with its changes. */
-export interface RefreshedContent {
+interface RefreshedContent {
   readonly content: MarketContent;
   readonly report: RefreshReport;
   /** True if no bar of a stored day changed. */

@@ -274,7 +274,6 @@ export interface AuditPanels {
   readonly steps: ReadonlyMap<number, ActionStep>;
 }
 
-/** Interpretation of a jump as a split. */
 export interface SplitReading {
   readonly ratio: number;
   /** Probability that the jump is a split, 0 to 1. */

@@ -264,7 +264,6 @@ const CURRENCY_COLUMN = /^(currency|currencycode|ccy|waehrung|währung|devise|mo
 
 const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 
-/** Returns the column with the currency of prices. */
 export const findCurrencyColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => CURRENCY_COLUMN.test(simplify(name)));
 
@@ -288,7 +287,7 @@ export function createUnreadTerms({ columns, ignore }: Mapping, problems: Proble
 }
 
 /** Column of a wide table: one field of one security. */
-export interface WideColumn {
+interface WideColumn {
   readonly identifier: string;
   readonly field: string;
 }
@@ -430,8 +429,7 @@ function areFields(mapping: Mapping, first: readonly string[], second: readonly 
 const isField = (mapping: Mapping, name: string) =>
   getField(mapping, name) !== name.trim() || isKnownColumn('market', name);
 
-/** Returns the field with the name in a table. */
-export function getField(mapping: Mapping, written: string): string {
+function getField(mapping: Mapping, written: string): string {
   const { columns, adjusted_close: adjusted } = mapping;
   const isLike = (name: string | null) => name !== null && findPosition([written], name) === 0;
   if (isLike(adjusted)) return ADJUSTED_CLOSE;

@@ -368,7 +368,7 @@ const createMissingFieldProblem = (label: string): DataProblem => ({
  * Function that returns the identifier of a table from its name or heading. If neither states it, it returns undefined
  * and adds a finding.
  */
-export type TableNamer = (label: string, table: string, heading: Heading) => string | undefined;
+type TableNamer = (label: string, table: string, heading: Heading) => string | undefined;
 
 /**
  * Creates a function that names tables and rejects two tables of one identifier. If the mapping states the treatment of
@@ -546,7 +546,6 @@ export interface CompleteContent {
   readonly dividendErrors?: readonly DividendError[];
 }
 
-/** Creates the reader of the rows of a market. */
 export function createMarketRowsOn(
   { mapping, calendars }: MarketInterpretation,
   problems: Problems,

@@ -173,7 +173,7 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
 /**
  * Function that returns the day in a cell. It returns null if the cell is empty, undefined if it is not a valid day.
  */
-export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
+type DayReader = (cell: Cell | undefined) => Day | null | undefined;
 
 const MS_PER_DAY = 86_400_000;
 /** Units per second of numbers since 1970. */

@@ -63,7 +63,6 @@ export interface GrowingDigests extends Required<DayFollower> {
    * first `begin`.
    */
   awaitBlocks(): Promise<ComputedBlocks | undefined>;
-  /** Ends the thread. */
   end(): Promise<void>;
 }
 

@@ -11,7 +11,6 @@ export interface Panels {
   readonly fields: ReadonlyMap<string, Float64Array>;
 }
 
-/** Returns the number of bytes that the panels of a store of this shape need. */
 export function computePanelBytes(shape: {
   readonly dates: number;
   readonly identifiers: number;

@@ -446,7 +446,6 @@ export interface Scattering {
     onRows: (rows: number) => void,
     follower?: DayFollower,
   ): Promise<ScatterResult>;
-  /** Ends the threads. */
   end(): Promise<void>;
 }
 

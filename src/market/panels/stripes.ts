@@ -202,7 +202,7 @@ export interface StripeTarget {
 }
 
 /** Receives reports of completed batches and hashed blocks. */
-export interface StripeListener {
+interface StripeListener {
   /** Called when the last row of a batch has been written to the panels. */
   complete(batch: number): void;
   /** Called with the digest of a block of days. The digest is invalid if an error occurs. */

@@ -31,7 +31,7 @@ import { createMarketRecords, type CsvRecord, describeRowLength, readTextCells }
 type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
 /** Name of a table in its source, and the rows above its header. */
-export interface TableLocation {
+interface TableLocation {
   readonly name: string;
   readonly heading?: Heading;
 }

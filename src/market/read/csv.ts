@@ -258,7 +258,7 @@ export function readTextCells(record: CsvRecord): Cell[] {
 }
 
 /** Begins a market file and returns a receiver of its records; undefined if the columns are not those of a market. */
-export type MarketRecords = (
+type MarketRecords = (
   label: string,
   columns: readonly string[],
   table?: string,

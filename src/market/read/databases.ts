@@ -37,14 +37,14 @@ import {
 } from './source-read.js';
 
 /** Row of a binary COPY as ranges of its bytes. `starts[c]` is negative for a null. Valid only during the call. */
-export interface CopyRow {
+interface CopyRow {
   readonly bytes: Buffer;
   readonly starts: Int32Array;
   readonly ends: Int32Array;
 }
 
 /** Thrown if a stream is not a binary COPY, or is truncated. */
-export class CopyFault extends Error {
+class CopyFault extends Error {
   override readonly name = 'CopyFault';
 }
 
@@ -142,7 +142,7 @@ const EPOCH_DAYS = 10_957;
  * Reads a PostgreSQL database in one read-only transaction, so that all tables have the same state. A market with
  * numeric columns is copied in binary; all other tables are read row by row.
  */
-export async function readPostgresql(
+async function readPostgresql(
   place: PostgresqlLocation,
   named: TableNames,
   problems: Problems,
@@ -224,7 +224,7 @@ interface TableReadResult {
   readonly onProgress: DatabaseProgress;
 }
 
-export interface DatabaseColumn {
+interface DatabaseColumn {
   readonly name: string;
   readonly type: number;
 }
@@ -379,13 +379,13 @@ function toCell(value: string | null, type: number): Cell {
 const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** First rows of a table, after its column names. */
-export interface TableSample {
+interface TableSample {
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
 }
 
 /** Returns the first rows of the tables and views on the search path, with every value as text of the server. */
-export async function samplePostgresql(
+async function samplePostgresql(
   place: Extract<DatabaseLocation, { kind: 'postgresql' }>,
   limit: number,
   tablesMax: number,

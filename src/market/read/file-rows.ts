@@ -288,7 +288,7 @@ async function readOnlySheet(
 }
 
 /** Readable files of an archive. They are treated like files of a folder. */
-export interface ArchivedFiles {
+interface ArchivedFiles {
   /** Members except those added by operating systems. */
   readonly members: readonly ZipMember[];
   /** True if the tables are workbooks. They are used if there is no text file of the market, as in a folder. */
@@ -409,7 +409,6 @@ export function createWorkbookReader() {
 export interface FolderKey {
   readonly name: string;
   readonly value: string;
-  /** Label of the folder. */
   readonly folder: string;
 }
 

@@ -230,7 +230,7 @@ function getStem(name: string): string {
 }
 
 /** Names of the files of a folder, and the mapping of the market files. */
-export interface FolderTerms {
+interface FolderTerms {
   /** Names of files or folders of datasets, if they differ from the default. */
   readonly tables: Readonly<Partial<Record<TableKind, string>>>;
   readonly mapping: Mapping | null;

@@ -3,7 +3,7 @@ import { type ImportFormat, TABLE_KINDS } from '#domain/definition/datasets.js';
 import { protectText } from '../formats/text.js';
 import { KNOWN_COLUMNS, type TableKind } from '../tables/table-kinds.js';
 
-export interface ZipSource {
+interface ZipSource {
   readonly name: string;
   readonly text: string;
 }

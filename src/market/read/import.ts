@@ -54,7 +54,7 @@ export function decodeUpload(content: string, format: string): Uint8Array {
 }
 
 /** Table sent as a file. */
-export interface UploadedTable {
+interface UploadedTable {
   readonly path: string;
   readonly dataset: TableKind;
   readonly format: TableFormat;
@@ -62,7 +62,6 @@ export interface UploadedTable {
 
 /** Answer to a process that has sent the header of an import. It contains instructions for the remaining data. */
 export interface ImportResponse {
-  /** Folder into which the store is written. */
   readonly folder: string;
   readonly storedFiles: TableFiles | null;
   /** True if the store will be served after the import. */
@@ -84,7 +83,7 @@ export type ImportSource =
   | { readonly kind: 'tables'; readonly tables: Readonly<Record<string, SplitFrame>> }
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
-export interface ImportedContent {
+interface ImportedContent {
   readonly content: MarketContent;
   readonly rows: SourceResult['rows'];
   readonly derived: DerivedActions | null;

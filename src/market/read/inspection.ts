@@ -486,7 +486,6 @@ export type InspectedData =
 
 interface UnreadFiles {
   readonly findings: readonly Finding[];
-  /** Names of all these files. */
   readonly files: readonly string[];
 }
 
@@ -515,7 +514,6 @@ interface TrialResult {
   readonly derived?: DerivedActions | null;
 }
 
-/** Source that can be sampled and read. */
 interface Source {
   readonly samples: readonly Sample[];
   readonly tables: TableNames;

@@ -37,9 +37,8 @@ const ADJUSTMENT_MEANINGS: Readonly<Record<Adjustment, string>> = {
   total: 'closes are adjusted for splits and dividends',
 };
 
-export const ADJUSTMENTS = Object.keys(ADJUSTMENT_MEANINGS) as readonly Adjustment[]; // the keys of the object are adjustments
+const ADJUSTMENTS = Object.keys(ADJUSTMENT_MEANINGS) as readonly Adjustment[]; // the keys of the object are adjustments
 
-/** Returns the other price bases. */
 export const listAlternativeBases = (adjustment: Adjustment): Basis['others'] =>
   ADJUSTMENTS.filter((otherAdjustment) => otherAdjustment !== adjustment).map((otherAdjustment) => ({
     adjustment: otherAdjustment,

@@ -26,7 +26,7 @@ import { addZones, formatScan } from './parquet.js';
 import { assignRoles } from './roles.js';
 
 /** Format of dates; null for YYYY-MM-DD. */
-export interface DateFormat {
+interface DateFormat {
   readonly format: string | null;
   /** Other formats that also fit. */
   readonly others: readonly string[];
@@ -261,7 +261,7 @@ async function readPandasIndex({ path }: SourceFile, { connection }: DuckDb): Pr
 }
 
 /** Market tables in the body of an import: the names of all tables, and the first rows of some. */
-export interface ContentSample {
+interface ContentSample {
   readonly names: readonly string[];
   readonly samples: readonly Sample[];
 }

@@ -18,7 +18,7 @@ export interface PriceGaps {
   readonly sessions: readonly number[];
 }
 
-export interface CoverageHistory {
+interface CoverageHistory {
   /** Number of securities with a price on each date, [T]. */
   readonly priced: Int32Array;
   /**

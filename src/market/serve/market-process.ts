@@ -280,7 +280,7 @@ export async function inspectMarket(
   throw new Error(`an inspection ended as ${report.kind}`);
 }
 
-export interface QueryOptions {
+interface QueryOptions {
   /** Returns the tables that a query needs. */
   readonly onNeeds: (needs: SqlNeeds) => Promise<SqlInputs>;
   /** Maximum time in which the query runs. Pauses do not count. */

@@ -40,7 +40,7 @@ export interface SqlOrder {
 
 export type SqlColumnType = ColumnType | 'flag';
 
-export interface SqlLimits {
+interface SqlLimits {
   /** Maximum number of runs whose tables a query may read. */
   readonly runs: number;
   readonly rows: number;
@@ -69,10 +69,7 @@ export interface SqlOutcome {
 }
 
 /** Values of a column. They are days or counts, numbers, or positions in a list of texts. */
-export type ResultValues =
-  | Int32Array
-  | Float64Array
-  | { readonly codes: Int32Array; readonly texts: readonly string[] };
+type ResultValues = Int32Array | Float64Array | { readonly codes: Int32Array; readonly texts: readonly string[] };
 
 export interface ResultColumn {
   readonly name: string;
@@ -80,7 +77,6 @@ export interface ResultColumn {
   readonly values: ResultValues;
 }
 
-/** Writer of result rows in a format. */
 export interface ResultWriter {
   rows(columns: readonly ResultColumn[], count: number): void;
   end(isTruncated: boolean): void;
@@ -130,7 +126,7 @@ export type MarketTaskRequest = {
   [K in MarketTaskName]: { readonly task: K; readonly input: MarketTasks[K]; readonly options: TaskOptions };
 }[MarketTaskName];
 
-export interface TaskOptions {
+interface TaskOptions {
   /**
    * Files through which the market is transferred to the caller, which reads them into shared memory. When a file is
    * full, the next one is used. Null if the data is only checked.
@@ -169,7 +165,6 @@ export interface ContentSummary {
   readonly readWarnings?: readonly Finding[];
 }
 
-/** Report of a process. */
 export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** Another part of the market is in a shared file. The market may still be rejected. */
@@ -193,6 +188,6 @@ export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
 );
 
 /** Times of a task in its process, in the last report. */
-export interface ProcessTiming extends Timing {
+interface ProcessTiming extends Timing {
   readonly pid: number;
 }

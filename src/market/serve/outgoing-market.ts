@@ -16,7 +16,7 @@ import {
 } from '../panels/shared-market.js';
 
 /** Market that is being sent to another process. */
-export interface OutgoingMarket {
+interface OutgoingMarket {
   /** Begins with panels. Their days are sent as they are completed. Panels that were sent earlier are discarded. */
   begin(panels: Panels): void;
   /** Sends a range of days, which must not change afterwards. */
@@ -57,7 +57,10 @@ interface OutputFile {
  * is on a disk. The files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
-export function createOutgoingMarket(paths: readonly string[], report: (step: TransferMessage) => void) {
+export function createOutgoingMarket(
+  paths: readonly string[],
+  report: (step: TransferMessage) => void,
+): OutgoingMarket {
   const outputFiles: Promise<OutputFile>[] = [];
   const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
   let nextIndex = 0;

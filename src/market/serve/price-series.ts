@@ -54,7 +54,7 @@ export interface SecurityBars {
   readonly adjustment: Adjustment;
 }
 
-export const INTERVALS = ['native', 'weekly', 'monthly'] as const;
+const INTERVALS = ['native', 'weekly', 'monthly'] as const;
 export type Interval = (typeof INTERVALS)[number];
 
 export interface SeriesRequest {
@@ -148,7 +148,7 @@ function pick<T extends Float64Array | Int32Array>(
   return out;
 }
 
-export interface AdjustmentFactors {
+interface AdjustmentFactors {
   /** Factors on the prices of each row, [T]. */
   readonly price: Float64Array;
   /** Factors on the share counts of each row, [T]. */

@@ -140,7 +140,7 @@ interface ProcessPool {
 export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
 
 /** Memory limits of processes, enforced by the operating system. */
-export interface ReaderMemory {
+interface ReaderMemory {
   /** Limit of a process that reads a store. */
   readonly bytes: number;
   readonly queries: QueryMemory;

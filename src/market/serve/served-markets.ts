@@ -127,7 +127,7 @@ function createMarketContents() {
 }
 
 /** Lookup of the positions and actions of securities in a market. */
-export interface MarketLookup {
+interface MarketLookup {
   /** Returns the column of a security. Returns undefined if the market dataset does not contain it. */
   positionOf(identifier: string): number | undefined;
   /** Returns true if any dataset other than series contains the identifier. */
@@ -262,7 +262,7 @@ const HEAD_BYTES_MAX = 64 << 20;
 /** Number of bytes that are copied in one turn of the event loop. Copying them takes a millisecond or two. */
 const TURN_BYTES = 8 << 20;
 
-export interface OpenedSnapshot {
+interface OpenedSnapshot {
   readonly handle: MarketHandle;
   readonly loadedAt: string;
   readonly files: readonly VersionFile[];

@@ -185,7 +185,7 @@ function createQueryRefusal({ query, memory }: SqlOrder, error: unknown, prefix 
   return refuseQuery(text, match[2]!.includes('...') ? undefined : countPosition(query, line, Math.max(1, column)));
 }
 
-export function refuseQuery(message: string, place?: QueryPosition): Refusal {
+function refuseQuery(message: string, place?: QueryPosition): Refusal {
   const location = place === undefined ? '' : `Line ${place.line}, column ${place.column}: `;
   const position = place && { position: { start: place.start, end: place.start + 1 } };
   return refuseWithFindings('query', [
@@ -210,7 +210,7 @@ interface VectorMemory {
 }
 
 /** Function that reads the values of a column, chunk by chunk. */
-export type ColumnReader = (vector: Vector, count: number) => ResultColumn;
+type ColumnReader = (vector: Vector, count: number) => ResultColumn;
 
 /** Name of a result column, and its type in exported files. */
 interface TypedColumn {

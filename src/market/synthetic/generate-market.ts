@@ -420,7 +420,7 @@ function computeEndingGrowth(
   }
 }
 
-export type EndingAction = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
+type EndingAction = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
 
 function endCompany(
   ending: CompanyEnding,
@@ -530,7 +530,7 @@ function drawSplit(price: number, random: CounterRandom): { readonly type: Actio
   return choice === 1 ? { type: 'BONUS_ISSUE', ratio: 1.1 } : { type: 'SPLIT', ratio: 1.5 };
 }
 
-export interface Surroundings {
+interface Surroundings {
   readonly spec: SyntheticSpec;
   readonly factors: Factors;
   /** Companies generated earlier, which can acquire this company. */
@@ -774,7 +774,7 @@ function issueShares(life: CompanyState, month: number): void {
 }
 
 /** Universe that contains every security while the security is listed. */
-export const SYNTHETIC_UNIVERSE = 'SYNTH';
+const SYNTHETIC_UNIVERSE = 'SYNTH';
 
 /** Number of random streams for one security and the securities spun off from it. */
 const STREAMS_PER_SECURITY = 128;

@@ -341,7 +341,7 @@ export function describeRepeatedKey(path: string, identifier: string, day: Day, 
 }
 
 /** Earlier row with the same keys as a later row. */
-export interface EarlierRow {
+interface EarlierRow {
   readonly path: string;
   readonly isSame: boolean;
 }

@@ -67,7 +67,7 @@ export function listArtifactNames(value: Buffer): readonly string[] {
   return [...names];
 }
 
-export interface ArtifactOwners {
+interface ArtifactOwners {
   /**
    * Sets the artifacts that a document refers to. Returns the names that this document no longer refers to. Other
    * documents may still refer to them.

@@ -151,7 +151,7 @@ const VERIFIED_BYTES = 256 * 1024;
 export type Range = { readonly start: number; readonly end: number };
 
 /** Bytes `start` to `end` (exclusive) of an open file. */
-export interface FileRange extends Range {
+interface FileRange extends Range {
   readonly file: number;
   /** CRC-32 of the bytes of the artifact read so far. */
   readonly passed?: { crc32: number };

@@ -225,7 +225,6 @@ const UNSUPPORTED_CODES: readonly unknown[] = ['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'
 
 const isRefused = (thrown: unknown): boolean => UNSUPPORTED_CODES.includes((thrown as NodeJS.ErrnoException).code);
 
-/** Suffix of an incomplete file. */
 const DRAFT_SUFFIX = '.new';
 
 /** Returns the path of a file while it is incomplete. A start of the service removes such files. */

@@ -31,7 +31,7 @@ const READING_AGE_MAX_MS = 250;
 const READING_SHARE_MAX = 0.1;
 
 /** Source of the volume data and the time. Tests replace it. */
-export interface VolumeGauge {
+interface VolumeGauge {
   read(folder: string): Promise<VolumeSpace>;
   monotonicMs(): number;
 }

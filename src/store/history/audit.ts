@@ -17,7 +17,7 @@ import { computeStatementHash } from './log-check.js';
 import { findSignatureFault, signHash } from './signing.js';
 
 /** Content of an entry that has not been appended to the log yet. */
-export type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
+type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -128,7 +128,7 @@ export async function isSealed(reader: Pick<DocumentReader, 'get'>): Promise<boo
 }
 
 /** First error in an audit log. */
-export interface AuditFault {
+interface AuditFault {
   /** Number of the entry; for a missing entry, its expected number. */
   readonly seq: number;
   /** Reason as a clause, such as `its hash does not match its content`. */
@@ -146,7 +146,7 @@ export interface AuditTerms {
 }
 
 /** Verdict on an intact log. */
-export interface ValidAudit extends AuditHead {
+interface ValidAudit extends AuditHead {
   /** Number of the last signed entry; 0 without a signature. */
   readonly sealed: number;
   /** Number of signatures of earlier versions, which form no chain. The removal of such a signature is not detected. */
@@ -247,7 +247,7 @@ interface DiskDocument {
 }
 
 /** Check for an audit log with a broken chain. It receives all documents of a snapshot, in any order. */
-export interface AuditCheck {
+interface AuditCheck {
   look(document: DiskDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;

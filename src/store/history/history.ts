@@ -189,7 +189,7 @@ interface VersionedPut extends PutRecord {
   readonly standing: DocumentState;
 }
 
-export interface PutRecord {
+interface PutRecord {
   readonly body: unknown;
   readonly by: Authorship;
   /** Time of the write, ISO-8601 UTC. */

@@ -18,7 +18,7 @@ interface Entry {
 }
 
 /** Check for logs with a broken chain. It receives all documents of a snapshot, by id. */
-export interface LogsCheck {
+interface LogsCheck {
   look(entry: Entry): void;
   /** Returns the first error of each log, by index, after all documents were read. */
   faults(): readonly { readonly name: string; readonly reason: string }[];

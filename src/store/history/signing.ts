@@ -17,14 +17,14 @@ export function createSigningKey(timestamp: string): SigningKey {
 }
 
 /** Returns the id of a public key, the first digits of its SHA-256. */
-export function computeKeyId(raw: Uint8Array): string {
+function computeKeyId(raw: Uint8Array): string {
   return createHash('sha256').update(raw).digest('hex').slice(0, KEY_ID_DIGITS);
 }
 
 const KEY_ID_DIGITS = 16;
 
 /** Function that signs the 32 bytes of a hash in another thread. The signature is base64. */
-export type HashSigner = (hash: string) => Promise<string>;
+type HashSigner = (hash: string) => Promise<string>;
 
 /** Creates a signer with a key that is parsed once. @cost 0.2 ms per hash */
 export function createHashSigner({ private_key }: SigningKey): HashSigner {
@@ -58,7 +58,7 @@ export function isSigned({ hash, signature }: Pick<PublicationEntry, 'hash' | 's
 }
 
 /** Reference data for the verification of a log. */
-export interface LogTerms {
+interface LogTerms {
   /** Public keys by id. If they are unavailable (null), signatures are not verified. */
   readonly keys: ReadonlyMap<string, PublicKey> | null;
   /** Expected hash of the last entry. If it is unknown (null), missing last entries are not detected. */
@@ -66,7 +66,7 @@ export interface LogTerms {
 }
 
 /** Verdict on an intact log. */
-export interface ValidLog {
+interface ValidLog {
   readonly entries: number;
   /** Hash of the last entry. */
   readonly head: string;
@@ -90,7 +90,7 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): ValidLog
 }
 
 /** Signed hash, with its key and time. */
-export type SignedHash = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
+type SignedHash = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
 /** Returns the error of a signature. Returns undefined if it is valid. */
 export function findSignatureFault(entry: SignedHash, keys: ReadonlyMap<string, PublicKey>): string | undefined {

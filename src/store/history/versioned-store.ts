@@ -30,7 +30,7 @@ import {
 } from './history.js';
 
 /** Limit on the bytes of the versions that each key may write. */
-export interface KeyQuota {
+interface KeyQuota {
   /** Reads the stored versions at the first call. */
   ready(): Promise<void>;
   /** Counts the bytes that a transaction writes. @throws Refusal QUOTA_EXCEEDED from `put` */

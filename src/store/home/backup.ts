@@ -102,7 +102,7 @@ export async function findBackupAge(folder: string, now: () => number = Date.now
   return newestMs === -Infinity ? undefined : Math.max(0, (now() - newestMs) / 1000);
 }
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly home: HomeFolders;
   /** Target folder, which must be absent or empty. The backup gets this name only when it is complete. */
   readonly target: string;
@@ -339,7 +339,7 @@ async function removeOldPins({ path }: HomeFolders): Promise<void> {
   }
 }
 
-export interface RestoreOptions {
+interface RestoreOptions {
   readonly backup: string;
   /** Target home folder. It must be absent or contain no documents, unless `replace` is set. */
   readonly home: string;
@@ -349,7 +349,7 @@ export interface RestoreOptions {
   readonly onProgress?: (fraction: number, message: string) => void;
 }
 
-export interface RestoreResult {
+interface RestoreResult {
   readonly manifest: BackupManifest;
   /** Folder with the previous content of the home. It is undefined if the home was empty. */
   readonly aside: string | undefined;

@@ -6,7 +6,7 @@ import { syncFolder, makeFolder, restrictToOwner } from '../artifacts/durable-fi
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { isAlive, type ProcessIdentity, readProcessIdentity } from './process-identity.js';
 
-export interface HomeLock {
+interface HomeLock {
   release(): Promise<void>;
 }
 
@@ -143,7 +143,7 @@ const isSameProcess = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
 const getCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);
 
 /** Total size of the files of each folder, in bytes. */
-export type FolderSizes<P extends string> = Readonly<Record<P, number>>;
+type FolderSizes<P extends string> = Readonly<Record<P, number>>;
 
 /** Maximum age of a reading. Reading the sizes of 60,000 files takes a second of thread time. */
 const READING_AGE_MAX_MS = 30_000;

@@ -48,7 +48,7 @@ interface Entry {
 }
 
 /** Check for missing runs that should be kept. It receives all documents of a snapshot. */
-export interface RunsCheck {
+interface RunsCheck {
   look(entry: Entry): void;
   /** Returns the missing runs by index or strategy, after all documents were read. */
   gaps(): readonly { readonly name: string; readonly reason: string }[];
@@ -170,7 +170,6 @@ export async function openOwnDocuments(home: HomeFolders): Promise<DocumentsRead
   return openDocumentsReader(home.documents);
 }
 
-/** References to an artifact. */
 interface Reference {
   /** Documents that refer to the artifact, by key: kind and id of each. */
   readonly owners: Map<string, string>;
@@ -185,7 +184,6 @@ interface StoreReference {
 
 interface Documents {
   readonly parts: VerifiedPart[];
-  /** References by artifact name. */
   readonly references: ReadonlyMap<string, Reference>;
   readonly stores: readonly StoreReference[];
 }

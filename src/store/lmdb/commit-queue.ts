@@ -36,14 +36,14 @@ export interface CommitPort {
   failed(cause: unknown): void;
 }
 
-export interface CommitQueue {
+interface CommitQueue {
   /** Runs changes in order of arrival. Resolves with the result of the change when it is on disk. */
   run<T>(change: (view: KeyView) => Promise<T>, options?: ChangeOptions): Promise<T>;
   /** Resolves when all queued changes are on disk or rejected. Further changes are rejected. */
   close(): Promise<void>;
 }
 
-export interface ChangeOptions {
+interface ChangeOptions {
   /** True if the change may use the reserved part of the minimum free space. */
   readonly reserve?: boolean;
   /** Called when the change is on disk, before `run` resolves. */
@@ -197,7 +197,7 @@ const OWNERS_MAX = 4096;
  * of a document with versions needs the last key, and a look-up in the tree takes as long as a write. Only this process
  * writes the documents of a home.
  */
-export interface LastKeys {
+interface LastKeys {
   /** Returns the last key of an owner. @param start prefix of the owner's keys before the number */
   find(start: string, end: string): string | undefined;
   /** Updates the cache after a commit. */

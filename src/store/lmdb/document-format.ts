@@ -24,7 +24,6 @@ export function formatKey(kind: DocumentKind, id: string): string | undefined {
   return isDocumentId(id) ? start + Buffer.from(id).toString('latin1') : undefined;
 }
 
-/** Returns the key of a valid id. */
 export function formatDocumentKey(kind: DocumentKind, id: string): string {
   const key = formatKey(kind, id);
   if (key === undefined) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
@@ -32,7 +31,7 @@ export function formatDocumentKey(kind: DocumentKind, id: string): string {
 }
 
 /** Range of keys of a kind: from `start`, before `end`. */
-export interface KeyRange {
+interface KeyRange {
   readonly start: string;
   readonly end: string;
 }
@@ -82,7 +81,7 @@ const BODY_OFFSET = ETAG_OFFSET + 32;
  */
 const FORMAT = 1;
 
-export interface SealedDocument {
+interface SealedDocument {
   readonly value: Buffer;
   readonly etag: string;
 }

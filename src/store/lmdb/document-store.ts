@@ -51,7 +51,7 @@ const KEY_PAGE = 1000;
  * key is stored, so that a walk over many documents neither fills the cache nor costs much. Only this process writes
  * the documents of a home, so that no entry becomes outdated.
  */
-export interface DocumentCache {
+interface DocumentCache {
   /** Returns the document of a key. If it is not cached, reads and opens the stored value. */
   find(key: string, read: () => Buffer | undefined, open: (value: Buffer) => DocumentLookup): DocumentLookup;
   /** Removes the keys that a commit has written or deleted. */
@@ -112,7 +112,7 @@ function deepFreeze<T>(value: T): T {
   return Object.freeze(value);
 }
 
-export interface LmdbOptions extends DocumentEngineOptions {
+interface LmdbOptions extends DocumentEngineOptions {
   /** Folder of the LMDB environment, created if it is absent. */
   readonly folder: string;
   /** Folder of backups, for the error message about a damaged store. */

@@ -4,8 +4,7 @@ import { SCHEMA_VERSION } from '../document-identity.js';
 import type { ArtifactRef, DocumentsReader, DocumentEntry } from '../port.js';
 import { decodeKey, encodeKey, openDocument, parseKey } from './document-format.js';
 
-/** Reader of LMDB that can copy its environment. */
-export interface LmdbDocumentsReader extends DocumentsReader {
+interface LmdbDocumentsReader extends DocumentsReader {
   /** Writes a consistent, compacted copy into an empty folder. */
   copyTo(folder: string): Promise<void>;
 }
@@ -68,7 +67,7 @@ function isArtifactRef(value: object): value is ArtifactRef {
 }
 
 /** Folder that the service created for a data store, with the hashes of its files. */
-export interface ManagedStore {
+interface ManagedStore {
   readonly datasetId: string;
   /** Name of the folder within the folder of managed stores. */
   readonly folder: string;

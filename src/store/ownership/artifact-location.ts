@@ -15,7 +15,7 @@ export type ArtifactLocation =
       readonly cache: { readonly folder: string; readonly bytesMax: number };
     };
 
-export interface ArtifactSettings {
+interface ArtifactSettings {
   /** `file:///folder` or `s3://bucket/prefix`. */
   readonly url: string;
   readonly cache: { readonly folder: string; readonly bytesMax: number };
@@ -55,7 +55,6 @@ export function parseArtifactLocation({ url, cache, aws }: ArtifactSettings): Ar
 
 const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
-/** Describes a location for an operator. */
 export function describeLocation(place: ArtifactLocation): string {
   return place.kind === 'folder'
     ? `file://${place.folder}`

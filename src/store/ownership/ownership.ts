@@ -52,7 +52,7 @@ export interface StoreOwnership {
 /** Ownership of a process that removes nothing from an artifact store. */
 export const noOwnership: StoreOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
 
-export interface OwnershipOptions {
+interface OwnershipOptions {
   /** Identity of the database. Its name and server distinguish it from logical copies. */
   readonly identity: DatabaseIdentity;
   /** Called once with the reason when the database no longer owns the artifact store. The process must then end. */
@@ -60,7 +60,7 @@ export interface OwnershipOptions {
   readonly times?: OwnershipTimes;
 }
 
-export interface OwnershipTimes {
+interface OwnershipTimes {
   /** Interval between two renewals. Processes that do not renew check the lease at this interval. */
   readonly renewMs: number;
   /**

@@ -76,7 +76,7 @@ function createRefusal(cause: unknown, { host, port }: pg.Client): StartRefusal 
 }
 
 /** Queue that runs one task at a time, in the order of arrival. */
-export interface WorkQueue {
+interface WorkQueue {
   take<T>(work: () => Promise<T>): Promise<T>;
   /** Resolves when all queued work has ended, successfully or not. */
   idle(): Promise<void>;
@@ -105,7 +105,7 @@ export interface DatabaseUse {
   release(): Promise<void>;
 }
 
-export interface DatabaseUseOptions {
+interface DatabaseUseOptions {
   readonly url: string;
   readonly schema: string;
   /** True if other processes may use the database. All of them must share an artifact store. */

@@ -10,7 +10,7 @@ export interface DatabaseClock {
   measure(): Promise<void>;
 }
 
-export interface DatabaseClockDependencies {
+interface DatabaseClockDependencies {
   /** Returns the time of the database in milliseconds since 1970. */
   readonly ask: () => Promise<number>;
   /** Returns the time of this machine. It jumps if the clock is set. */

@@ -5,7 +5,7 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { findUrlFault, toDriverUrl, URL_FILES } from './database-url.js';
 
 /** Circuit breaker. It rejects statements at once while the server does not answer. */
-export interface CircuitBreaker {
+interface CircuitBreaker {
   /**
    * Runs a statement.
    * @throws Refusal STORE_UNAVAILABLE at once while the breaker is open; the error of `onSilence` if the breaker opens
@@ -16,7 +16,7 @@ export interface CircuitBreaker {
   close(): void;
 }
 
-export interface CircuitBreakerDependencies {
+interface CircuitBreakerDependencies {
   /** Probes the server on a separate connection. @returns true if it answered */
   readonly probe: () => Promise<boolean>;
   /** Creates the refusal of pending statements when the breaker opens. The statements may have succeeded. */
@@ -113,7 +113,6 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
   };
 }
 
-/** Connections to a database. */
 export interface Database {
   /**
    * Runs one statement as a transaction.
@@ -129,7 +128,7 @@ export interface Database {
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
 }
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /** libpq connection URL, including `sslmode` and `sslrootcert`. */
   readonly url: string;
   /**

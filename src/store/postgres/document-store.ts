@@ -29,8 +29,7 @@ import {
   type TransactionDraft,
 } from './transaction.js';
 
-/** Writer of new jobs. */
-export interface JobAdditions {
+interface JobAdditions {
   /**
    * Writes a job with its row and its input. Jobs that are added at the same time share one commit.
    * @param values of `ADDED_COLUMNS`, in order
@@ -113,7 +112,7 @@ export interface WrittenVersion {
  * Outcome of a commit. It is undefined if a document or listing that the transaction read has changed; nothing was
  * written then.
  */
-export type CommitResult = WrittenVersion | undefined;
+type CommitResult = WrittenVersion | undefined;
 
 export interface Commits {
   /** Writes a transaction if everything that it read is unchanged. @throws Refusal like `Database.query` */
@@ -218,7 +217,7 @@ function createCommits(database: Database, { schema, node }: { schema: string; n
  * Reader of the events of other processes. Events are notifications and not state. During a long outage of the
  * database, events are lost.
  */
-export interface EventReader extends Pick<PiggybackedEvents, 'due'> {
+interface EventReader extends Pick<PiggybackedEvents, 'due'> {
   stop(): Promise<void>;
 }
 
@@ -238,7 +237,7 @@ export interface EventReading {
   take(found: EventsFound): void;
 }
 
-export interface EventsFound {
+interface EventsFound {
   /** Transaction id from which the next read begins: the oldest transaction that was still running at this read. */
   readonly horizon: string;
   readonly ids: readonly string[];
@@ -339,7 +338,7 @@ function assertPassing(thrown: unknown): void {
   if (!(thrown instanceof Refusal)) throw thrown;
 }
 
-export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
+interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
   /** Database with the schema of `divisor migrate`. It stays open when the store is closed. */
   readonly database: Database;
   readonly schema?: string;

@@ -122,7 +122,7 @@ const formatLock = (schema: string, stripes: number): string =>
 /** Returns a SQL expression for the lock number of a job. */
 export const formatJobNumber = (id: string, stripes: number): string => `hashtext('job/' || ${id}) & ${stripes - 1}`;
 
-export interface JobStatement {
+interface JobStatement {
   readonly call: string;
   readonly values: readonly unknown[];
 }

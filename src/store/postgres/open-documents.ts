@@ -233,7 +233,7 @@ export async function runWithClient<T>(url: string, work: (client: Client) => Pr
 }
 
 /** Snapshot of the documents, independent of concurrent writes. */
-export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'list'> {
+interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'list'> {
   close(): Promise<void>;
 }
 

@@ -35,13 +35,12 @@ export interface DocumentRows {
   idsBetween(kind: DocumentKind, range: IdRange): Promise<readonly string[]>;
   /** Returns the number of commits that wrote or deleted documents of a kind. */
   revision(kind: DocumentKind): Promise<number>;
-  /** Returns the names of the artifacts that documents refer to. */
   artifacts(): Promise<ReadonlySet<string>>;
   /** Returns some of the given names: those that documents refer to. */
   artifactsAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-export interface IdRange {
+interface IdRange {
   readonly from: string;
   readonly until: string;
   readonly limit: number;
@@ -56,7 +55,6 @@ export interface DocumentKey {
 export type RowQuery = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
 
 export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
-/** Columns without the body. */
 const HEADING_COLUMNS = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): DocumentRows {

@@ -9,7 +9,6 @@ import type { ClientBase, QueryResult } from 'pg';
 const formatSeal = ({ kind, id, etag }: { kind: string; id: string; etag: string }): string =>
   `sha256(convert_to(${kind} || '/' || ${id}, 'UTF8') || ${etag})`;
 
-/** Parameters of a commit. */
 const PARAMETERS = `
     commit_token uuid, commit_node uuid, commit_at timestamptz,
     read_kinds text[], read_ids text[], read_versions bigint[],

@@ -18,7 +18,7 @@ import {
 } from './failures.js';
 import { createCurrentKeys } from './keys.js';
 
-export interface ListedObject {
+interface ListedObject {
   readonly name: string;
   /** Time of the last write to the object, ms since 1970. */
   readonly writtenAt: number;
@@ -30,7 +30,6 @@ export interface ObjectSource {
   slice(start: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
 }
 
-/** A response with an object. */
 export interface OpenObject {
   readonly body: AsyncIterable<Uint8Array>;
   readonly bytes: number;

@@ -396,7 +396,7 @@ function createMachineSource({ isMachineOff, machineEndpoint = MACHINE_ORIGIN }:
 
 const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
-export interface CurrentKeys {
+interface CurrentKeys {
   /**
    * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; an ArtifactStoreFault for a failure that
    * requires other settings
@@ -434,7 +434,7 @@ export function createCurrentKeys(source: KeySource): CurrentKeys {
   return result;
 }
 
-export interface RenewalOptions {
+interface RenewalOptions {
   readonly now?: () => number;
   readonly ask?: (source: QueriedKeySource) => Promise<StorageKeys>;
 }

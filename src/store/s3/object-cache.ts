@@ -51,7 +51,7 @@ export interface ObjectCache {
 }
 
 /** Function that sends an object with its SHA-256. */
-export type SendObject = (source: ObjectSource, sha256: string) => Promise<void>;
+type SendObject = (source: ObjectSource, sha256: string) => Promise<void>;
 
 export interface ObjectCacheOptions {
   readonly folder: string;

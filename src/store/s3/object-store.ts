@@ -28,7 +28,7 @@ const isObjectOf = ({ bytes, sha256 }: DatedArtifact['ref'], object: Omit<OpenOb
   object?.bytes === bytes && object.sha256 === sha256;
 
 /** Reads of objects through the local cache. */
-export interface ObjectReads {
+interface ObjectReads {
   /** Fetches an object unless it is cached. Concurrent callers share one fetch. */
   ensure(name: string): Promise<void>;
   /**
@@ -96,7 +96,7 @@ function createObjectReads({ reader, cached, freeSpace, claimed }: ObjectReadsOp
   return { ensure, isThere: doesObjectExist, withRefetch: runWithRefetch };
 }
 
-export interface ObjectArtifactsOptions {
+interface ObjectArtifactsOptions {
   readonly access: S3Access;
   readonly cache: ObjectCacheOptions;
   /** Free space of the volume of the cache. */

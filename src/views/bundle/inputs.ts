@@ -25,7 +25,7 @@ import type { MarketData, PriceSeries, ReferenceRow } from '#domain/market/marke
  * SHA-256 digests of all inputs, by security and by date. If an input changed, the two together show which security and
  * date.
  */
-export interface InputDigests {
+interface InputDigests {
   readonly securities: Readonly<Record<string, string>>;
   readonly dates: Readonly<Record<string, string>>;
 }
@@ -103,7 +103,7 @@ export function findDifferingKeys(
 /**
  * Market in two files. Prices are an Arrow file with one row per security and date; all other tables are a JSON file.
  */
-export interface MarketFiles {
+interface MarketFiles {
   readonly 'market.arrow': Uint8Array;
   readonly 'tables.json': Uint8Array;
 }

@@ -17,7 +17,6 @@ export const toMarkup = (html: string): Markup => ({ html });
 
 export const NO_MARKUP: Markup = toMarkup('');
 
-/** Concatenates markup. */
 export const joinParts = (parts: readonly Markup[], between = ''): Markup =>
   toMarkup(parts.map(({ html }) => html).join(between));
 
@@ -177,7 +176,7 @@ export interface Group {
   readonly links: readonly Link[];
 }
 
-export interface PageInput {
+interface PageInput {
   readonly title: string;
   /** Class of the main element. */
   readonly kind: 'reference' | 'guide';

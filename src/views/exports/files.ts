@@ -14,7 +14,7 @@ import { PART_WRITERS } from '../formats/columnar.js';
 import { listTableColumns, readTableRows } from './tables.js';
 
 /** Maximum number of rows of an Excel sheet, including its header. */
-export const SHEET_ROWS_MAX = 1_048_576;
+const SHEET_ROWS_MAX = 1_048_576;
 
 export interface WorkbookInput extends ExportSource {
   readonly table: ExportTableName;
@@ -47,12 +47,12 @@ function* listBatches({ table, tick, ...source }: WorkbookInput): Iterable<Named
 }
 
 /** Rows of a batch, with the name and type of each column. */
-export interface NamedBatch {
+interface NamedBatch {
   readonly columns: readonly NamedColumn[];
   readonly count: number;
 }
 
-export interface SheetInput {
+interface SheetInput {
   readonly name: string;
   readonly columns: Readonly<Record<string, ExportColumn>>;
   readonly batches: Iterable<NamedBatch>;
@@ -117,7 +117,7 @@ function formatCell(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');
 }
 
-export interface WholeTable {
+interface WholeTable {
   /** Id of the index or run of the table. */
   readonly runId: string;
   readonly name: string;

@@ -198,7 +198,6 @@ const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   weights: produceWeights,
 };
 
-/** Returns the columns of a table of a run. */
 export function listTableColumns(
   table: ExportTableName,
   { market }: Pick<ExportSource, 'market'>,
@@ -234,7 +233,7 @@ function listNamedColumns(
   return columns.map(([name, { type }]) => ({ name, type, values: values[name]! }));
 }
 
-export interface TablePart extends ExportSource {
+interface TablePart extends ExportSource {
   readonly table: ExportTableName;
   readonly format: RowFormat;
   readonly from: ExportPosition;

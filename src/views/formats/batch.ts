@@ -67,7 +67,6 @@ export type Producer<T extends ExportTableName> = (source: ExportSource, from: n
 /** Approximate number of rows of a batch. The text of a batch then fits into a second-level processor cache. */
 export const BATCH_ROWS = 8192;
 
-/** Yields the rows of a complete table in batches. */
 export function* yieldBatches<T extends ExportTableName>(
   { count, columns }: Omit<Batch<T>, 'end'>,
   from: number,

@@ -33,7 +33,7 @@ import {
 import { createCsvWriter, createJsonRowsWriter } from './text.js';
 
 /** A dated table of numbers. NaN marks a missing value. */
-export interface ArrowSource {
+interface ArrowSource {
   /** Days since 1970-01-01. */
   readonly days: Int32Array;
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];

@@ -21,7 +21,7 @@ import {
 /** Media type of an Arrow IPC stream. */
 export const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
 
-export interface RowSyntax {
+interface RowSyntax {
   readonly rowStart: string;
   /** Start of the first row. Default: the start of all rows. */
   readonly firstStart?: string;
@@ -260,7 +260,6 @@ export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter 
 
 /** First characters of a formula in common spreadsheets. */
 const FORMULA_START = /^[=+\-@\t\r]/;
-/** Characters because of which a text is quoted. */
 const SPECIAL_CHARACTERS = /[",\r\n]/;
 
 /** Formats a text cell. An empty text is quoted, because an empty cell means null. */

@@ -88,7 +88,7 @@ function writeTwoDigits(token: Uint8Array, position: number, number: number): vo
 }
 
 /** A parsed JSON object. */
-export type StoredObject = Readonly<Record<string, unknown>>;
+type StoredObject = Readonly<Record<string, unknown>>;
 
 /** Writes a member of type V from a source. */
 export interface Member<V, S> {
@@ -108,7 +108,7 @@ export interface Member<V, S> {
 export type Members<T, S> = { readonly [M in keyof T]-?: Member<Required<T>[M], S> };
 
 /** Writer of a contract type as JSON. It builds no object. */
-export interface JsonObjectWriter<S> {
+interface JsonObjectWriter<S> {
   write(json: JsonWriter, source: S): void;
   /** Adds to a stored value the members that did not exist when it was stored. */
   upgrade(value: unknown): unknown;
@@ -159,7 +159,6 @@ export function createTextMember<V extends string, S>(readValue: (source: S) => 
   return { write: (json, source) => json.string(readValue(source)) };
 }
 
-/** Creates a member with any JSON value of the contract type. */
 export function createValueMember<V, S>(readValue: (source: S) => V): Member<V, S> {
   return { write: (json, source) => json.value(readValue(source)) };
 }
@@ -183,7 +182,6 @@ export function createObjectMember<V, S, P>(
   };
 }
 
-/** Returns a function that upgrades each item of a stored list. */
 export function createItemsUpgrade<P>(object: JsonObjectWriter<P>): (value: unknown) => unknown {
   return (value) => (Array.isArray(value) ? value.map(object.upgrade) : value);
 }

@@ -450,7 +450,6 @@ export function writeOverview(json: JsonWriter, run: RunSummary): void {
   OVERVIEW.write(json, { run });
 }
 
-/** Returns the overview as JSON bytes. */
 export function encodeOverview(run: RunSummary): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter(estimateOverviewBytes(run));
   writeOverview(json, run);
@@ -487,7 +486,7 @@ function createFrameWriter(json: JsonWriter, names: WeightNames): FrameWriter {
   };
 }
 
-export interface BookSource extends WeightNames {
+interface BookSource extends WeightNames {
   readonly book: RecordedBook;
   /** Days of the book, encoded by `encodeDays`. */
   readonly dates: Uint8Array;
@@ -584,7 +583,7 @@ function writeWeightsFrame(
 
 const PORTFOLIO_ID_LENGTH = 64;
 
-export interface PortfolioSource {
+interface PortfolioSource {
   readonly record: RunRecord;
   /** Days of the portfolio and the day before them, encoded by `encodeDays`. */
   readonly dates: Uint8Array;

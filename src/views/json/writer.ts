@@ -131,7 +131,6 @@ export interface JsonWriter {
    * @throws Refusal NUMERIC_FAILURE
    */
   members(keys: readonly string[], positions: Int32Array, values: Float64Array): void;
-  /** Writes any JSON value. */
   value(value: unknown): void;
   /**
    * Returns the number of bytes written so far.
@@ -162,7 +161,7 @@ export interface JsonSink {
 }
 
 /** Writer that passes its text to a sink of the caller. */
-export interface JsonSinkWriter extends JsonWriter {
+interface JsonSinkWriter extends JsonWriter {
   /** Passes the remaining text to the sink. The writer must not be used afterwards. */
   end(): void;
 }

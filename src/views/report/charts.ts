@@ -426,14 +426,14 @@ export interface Bar {
 
 const getColour = (value: number): string => (value < 0 ? AMBER : NAVY);
 
-export interface ColumnsInput {
+interface ColumnsInput {
   readonly box: Box;
   /** Font size of values and labels in points. */
   readonly size: number;
 }
 
 /** Draws vertical bars from a zero line. Each bar has its value at its end and its label at the bottom. */
-export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
+function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }: ColumnsInput): void {
   const low = Math.min(0, ...bars.map(({ value }) => value));
   const high = Math.max(0, ...bars.map(({ value }) => value));
   const rowHeight = size + 3;
@@ -463,7 +463,7 @@ export function drawColumns(canvas: Canvas, bars: readonly Bar[], { box, size }:
   canvas.line([box.x, zero], [box.x + box.width, zero], { colour: RULE_COLOUR, width: LINE.rule });
 }
 
-export interface BarsInput {
+interface BarsInput {
   readonly width: number;
   readonly typesetter: Typesetter;
   readonly alt: string;
@@ -479,7 +479,7 @@ const LABEL_SHARE = 0.45;
  * Lays out horizontal bars with labels on the left and values at their ends. Each bar is a part, so a long chart can
  * continue on the next page.
  */
-export function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
+function layBars(bars: readonly Bar[], { width, typesetter, alt }: BarsInput): Section[] {
   const valueWidth = Math.max(...bars.map(({ text }) => typesetter.width(text, { size: SIZE.label })));
   const labelWidth = Math.min(
     LABEL_SHARE * width,
@@ -616,7 +616,7 @@ function formatLabel(day: Day, { unit, count: length }: Step, previousDay: Day |
 }
 
 /** Input of the simplification of a line. */
-export interface SimplifyInput {
+interface SimplifyInput {
   /** Horizontal positions in points, ascending. */
   readonly xs: ArrayLike<number>;
   readonly values: Float64Array;
@@ -664,7 +664,7 @@ interface ValueAxis {
   position(value: number): number;
 }
 
-export interface ValueExtent {
+interface ValueExtent {
   readonly low: number;
   readonly high: number;
 }
@@ -747,7 +747,7 @@ function listLogTicks(low: number, high: number, factors: readonly number[]): nu
   return ticks;
 }
 
-export interface ChartSeries extends DatedLine {
+interface ChartSeries extends DatedLine {
   readonly label: string;
   readonly stroke: Stroke;
   /** Colour of the area between the line and zero. */
@@ -779,7 +779,7 @@ const PITCH_MIN = 46;
 const BUCKET_MIN = 0.4;
 
 /** Draws panels one above the other with a common date axis. Each panel has its own legend. */
-export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box): void {
+function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box): void {
   const span = createSpan(panels);
   const plots = createPlots(canvas, panels, box);
   const left = Math.max(...plots.map(({ labelWidth }) => labelWidth)) + LABEL_GAP;

@@ -211,7 +211,6 @@ function computeSectorWeights(columns: RunColumns, positions: ArrayLike<number>)
 /** Group of securities without a sector. Reference data never contains an empty text, so no sector has this name. */
 const NO_SECTOR = '';
 
-/** A series with its own days. */
 export interface DatedLine {
   readonly days: Int32Array;
   readonly values: Float64Array;

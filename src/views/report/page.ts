@@ -3,7 +3,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { PAGE_SIZES, type ReportPage } from '#domain/outputs/report-templates.js';
 import type { MarkupSpan, Typesetter, Weight } from './text.js';
 
-export interface TextInk {
+interface TextInk {
   /** Left edge, right edge or centre of the text, depending on `align`. */
   readonly x: number;
   /** Vertical position of the baseline. */
@@ -37,7 +37,7 @@ export interface Points {
 /** Element of the document's structure tree, to which content belongs. */
 export type StructureElement = PDFKit.PDFStructureElement;
 
-export interface ElementOptions {
+interface ElementOptions {
   /** Text alternative of a figure. */
   readonly alt?: string;
   readonly box?: Box;
@@ -278,7 +278,7 @@ export const LEADING = 1.38;
 /** Blocks that start at the same height: one block of full width, or up to two blocks of half width. */
 export type Band = readonly AlignedBlock[];
 
-export interface ContentArea {
+interface ContentArea {
   readonly top: number;
   readonly height: number;
   /** Distance between blocks; default: `SPACE.block`. */
@@ -407,7 +407,7 @@ export function computePrintArea({ size, orientation, margin }: ReportPage): Pri
   };
 }
 
-export interface Foot {
+interface Foot {
   /** Text on the left. */
   readonly name: string;
   /** Dates of the data and of the rendering. */

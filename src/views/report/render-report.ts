@@ -62,7 +62,7 @@ function drawBlock(block: ReportBlock, context: DrawingContext): LaidBlock {
   }
 }
 
-export interface PdfIdentity {
+interface PdfIdentity {
   readonly title: string;
   /** Name and version of the program. */
   readonly creator: string;
@@ -160,9 +160,8 @@ export function createFontSet(pdf: PDFKit.PDFDocument): FontSet {
   };
 }
 
-export interface ReportInput {
+interface ReportInput {
   readonly template: ReportTemplateDocument;
-  /** Figures of the runs by index id. */
   readonly figures: ReadonlyMap<string, RunFigures>;
   /** Time of rendering, ISO 8601 in UTC with offset. */
   readonly renderedAt: string;

@@ -86,7 +86,7 @@ interface FittedColumn {
   readonly outer: number;
 }
 
-export interface FitInput extends TableContent {
+interface FitInput extends TableContent {
   readonly width: number;
   readonly typesetter: Typesetter;
   /** Minimum distance between two columns in points. */

@@ -101,12 +101,12 @@ function parseSpans(text: string): MarkupSpan[] {
   return parts.flatMap((part, i) => (part === '' ? [] : [{ text: part, isBold: i % 2 === 1 }]));
 }
 
-export interface TextStyle {
+interface TextStyle {
   readonly size: number;
   readonly weight?: Weight;
 }
 
-export interface FontRun {
+interface FontRun {
   readonly font: FontName;
   readonly text: string;
 }
@@ -119,7 +119,7 @@ interface Piece {
   readonly isSpace: boolean;
 }
 
-export interface TextLine {
+interface TextLine {
   readonly spans: readonly MarkupSpan[];
   readonly width: number;
 }

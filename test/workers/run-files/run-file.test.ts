@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
 import { LARGE_BYTES_MIN } from '#base/memory.js';
-import { hashFile, hashOnce, isContentOf, readBytesInto, useRunFile } from '#workers/run-files.js';
+import { hashFile, hashOnce, isContentOf, useRunFile } from '#workers/run-files.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'run-file-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,26 +24,19 @@ function catchRefusal(work: () => unknown): Refusal {
 describe('a file of a stored run', () => {
   test('that is missing is refused as missing', () => {
     const missingPath = join(folder, 'gone');
-    for (const readFile of [
-      () => useRunFile(missingPath, () => 0),
-      () => readBytesInto(missingPath, 0, new Uint8Array(1)),
-    ]) {
-      expect(catchRefusal(readFile)).toMatchObject({
-        code: 'DOCUMENT_UNREADABLE',
-        message: 'The stored run cannot be read: its file is missing.',
-      });
-    }
+    expect(catchRefusal(() => useRunFile(missingPath, () => 0))).toMatchObject({
+      code: 'DOCUMENT_UNREADABLE',
+      message: 'The stored run cannot be read: its file is missing.',
+    });
     expect(hashFile(missingPath)).toBeNull();
   });
 
   test('that the system does not read is refused with the reason of the system', () => {
     // A folder can be opened but not read. This simulates a file on a bad sector.
-    for (const readFile of [() => useRunFile(folder, () => 0), () => readBytesInto(folder, 0, new Uint8Array(1))]) {
-      expect(catchRefusal(readFile)).toMatchObject({
-        code: 'DOCUMENT_UNREADABLE',
-        message: 'The stored run cannot be read: its file cannot be read (EISDIR).',
-      });
-    }
+    expect(catchRefusal(() => useRunFile(folder, () => 0))).toMatchObject({
+      code: 'DOCUMENT_UNREADABLE',
+      message: 'The stored run cannot be read: its file cannot be read (EISDIR).',
+    });
     expect(hashFile(folder)).toBeNull();
   });
 });

@@ -25,7 +25,6 @@ import type {
   JobQueue,
   Lease,
   QueueNode,
-  OfferedParts,
   RetainedParts,
   RetainedPartsStore,
 } from './port/queue.js';
@@ -65,17 +64,26 @@ export interface AttemptOrder {
   readonly onComputed: () => void;
 }
 
-export interface AttemptDependencies {
-  readonly pool: ComputePool;
+/** Parts of this node that run jobs. */
+export interface JobNode {
+  readonly queue: JobQueue;
   readonly artifacts: ArtifactStore;
-  readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
-  readonly offered: OfferedParts | undefined;
+  readonly pool: ComputePool;
+  readonly clock: Clock;
+  readonly limits: NodeLimits;
+  readonly log: JobLog;
+  /** Returns true if this node may take jobs. Default: always. */
+  readonly isFit?: () => boolean;
+  /** Keeps outputs of parts across attempts. Default: none. */
+  readonly keeper?: RetainedPartsStore;
 }
+
+type RegisteredKinds = ReadonlyMap<JobKindName, JobKind<unknown>>;
 
 /** Starts the work of a kind with all resources of an attempt, and records the artifacts that it writes. */
 function startAttempt(
   { kind, lease, payload, parts, kept, onComputed }: AttemptOrder,
-  { pool, artifacts, clock, offered }: AttemptDependencies,
+  { pool, artifacts, clock, queue: { parts: offered } }: JobNode,
 ): RunningAttempt {
   const endController = new AbortController();
   const { signal } = endController;
@@ -229,20 +237,6 @@ export interface NodeAttempts extends Pick<QueueNode, 'findProgress'> {
   stop(): Promise<void>;
 }
 
-interface NodeAttemptsDependencies {
-  readonly queue: Pick<JobQueue, 'heartbeat' | 'complete' | 'parts'>;
-  readonly kinds: ReadonlyMap<JobKindName, JobKind<unknown>>;
-  readonly artifacts: ArtifactStore;
-  readonly pool: ComputePool;
-  readonly clock: Clock;
-  readonly limits: NodeLimits;
-  readonly log: JobLog;
-  /** Keeps outputs of parts across attempts. Default: none. */
-  readonly keeper?: RetainedPartsStore | undefined;
-  /** Returns true while claimed jobs may start. */
-  readonly isOpen: () => boolean;
-}
-
 /** Interval between checks of attempts: heartbeats and the time limit. */
 const TICK_MS = 1000;
 
@@ -259,8 +253,9 @@ interface TrackedAttempt {
   isEnding: boolean;
 }
 
-function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempts {
-  const { queue, artifacts, clock, limits, log, isOpen } = dependencies;
+/** @param isOpen returns true while claimed jobs may start */
+function createNodeAttempts(node: JobNode, kinds: RegisteredKinds, isOpen: () => boolean): NodeAttempts {
+  const { queue, artifacts, clock, limits, log } = node;
   const outage = createOutageLog(log, () => clock.monotonicMs());
   const runningAttempts = new Map<Lease, TrackedAttempt>();
   /** Claims from their start to the end of their attempts. */
@@ -288,7 +283,7 @@ function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempt
     const claim = await claimed;
     if (claim === undefined || claim.lease.isLost) return undefined;
     const { lease, job } = claim;
-    const attempt = isOpen() ? startClaim(claim, leave, dependencies) : undefined;
+    const attempt = isOpen() ? startClaim(claim, leave, node, kinds) : undefined;
     if (attempt === undefined || attempt instanceof Refusal) {
       await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED_ENDING);
       return undefined;
@@ -378,7 +373,8 @@ function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempt
 function startClaim(
   { lease, job, input, parts }: Claim,
   onComputed: () => void,
-  { queue, kinds, artifacts, pool, clock, keeper }: NodeAttemptsDependencies,
+  node: JobNode,
+  kinds: RegisteredKinds,
 ): RunningAttempt | Refusal {
   const { kind: name } = job;
   const kind = kinds.get(name);
@@ -386,9 +382,9 @@ function startClaim(
   const payload = input && kind.decode(input.payload);
   if (payload === undefined)
     return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
-  const retainedParts = parts === undefined ? keeper?.of(lease, input!) : undefined; // the payload of a runnable claim is readable
+  const retainedParts = parts === undefined ? node.keeper?.of(lease, input!) : undefined; // the payload of a runnable claim is readable
   const order = { kind, lease, payload, parts, kept: retainedParts, onComputed };
-  return traceAttempt(job, parts, () => startAttempt(order, { pool, artifacts, clock, offered: queue.parts }));
+  return traceAttempt(job, parts, () => startAttempt(order, node));
 }
 
 function createEnding(thrown: unknown, { job, lease: { attempt } }: TrackedAttempt, log: JobLog): Ending {
@@ -481,17 +477,11 @@ export interface Scheduler extends QueueNode {
   stop(): Promise<void>;
 }
 
-export interface SchedulerDependencies extends Omit<NodeAttemptsDependencies, 'queue' | 'isOpen'> {
-  readonly queue: NodeAttemptsDependencies['queue'] & Pick<JobQueue, 'claim'>;
-  /** Returns true if this node may take jobs. Default: always. */
-  readonly isFit?: (() => boolean) | undefined;
-}
-
 const LANES: readonly Lane[] = ['light', 'heavy'];
 
-function createScheduler(dependencies: SchedulerDependencies): Scheduler {
-  const { queue, artifacts, limits, isFit = () => true } = dependencies;
-  const attempts = createNodeAttempts({ ...dependencies, isOpen: () => isOpen });
+function createScheduler(node: JobNode, kinds: RegisteredKinds): Scheduler {
+  const { queue, artifacts, limits, isFit = () => true } = node;
+  const attempts = createNodeAttempts(node, kinds, () => isOpen);
   const slots = createJobSlots(limits, fillAll);
   const isAsking = { heavy: false, light: false };
   const news = { heavy: false, light: false };
@@ -565,19 +555,6 @@ function createScheduler(dependencies: SchedulerDependencies): Scheduler {
   };
 }
 
-export interface JobSystemDependencies {
-  readonly queue: JobQueue;
-  readonly artifacts: ArtifactStore;
-  readonly pool: ComputePool;
-  readonly clock: Clock;
-  readonly limits: NodeLimits;
-  readonly log: JobLog;
-  /** Returns true if this node may take jobs. Default: always. */
-  readonly isFit?: () => boolean;
-  /** Keeps outputs of parts across attempts. Default: none. */
-  readonly keeper?: RetainedPartsStore;
-}
-
 /** Maximum time that a stop waits for running jobs to return to the queue. */
 const STOP_MS = 5000;
 
@@ -585,18 +562,10 @@ const STOP_MS = 5000;
 const CALM_LOOK_MS = 100;
 
 /** Creates the job system. It sends submissions to the queue and runs the jobs of the queue on this node. */
-export function createJobSystem({
-  queue,
-  artifacts,
-  pool,
-  clock,
-  limits,
-  log,
-  isFit,
-  keeper,
-}: JobSystemDependencies): JobSystem {
+export function createJobSystem(node: JobNode): JobSystem {
+  const { queue, pool, clock, limits, log } = node;
   const kinds = new Map<JobKindName, JobKind<unknown>>();
-  const scheduler = createScheduler({ queue, kinds, artifacts, pool, clock, limits, log, isFit, keeper });
+  const scheduler = createScheduler(node, kinds);
 
   async function submit<P>(submission: Submission<P>): Promise<JobStatus> {
     const { kind, payload, compared = payload, request, estimatedBytes, message, origin = null } = submission;

@@ -88,7 +88,7 @@ export async function openWorld(): Promise<World> {
   };
   const limits = { ...deriveNodeLimits({ workers: 1, memoryBytes: 1e9 }), cancelGraceMs: 100, queryMsMax: 1000 };
   const clock = systemClock;
-  const pausedKinds = await createPausedKinds({ documents: store.documents, clock, isShared: false });
+  const pausedKinds = await createPausedKinds(store.documents, clock, false);
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: silentLog, paused: pausedKinds });
   const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silentLog });
   const { kind, finish, fail } = createTestTask(() => store.artifacts.destination);

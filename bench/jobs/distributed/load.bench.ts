@@ -188,7 +188,7 @@ async function measureParts(): Promise<void> {
   const write = () => artifacts.write(new Uint8Array(100), 'ab'.repeat(32));
   function getParts(node: string) {
     const rows = createPartRows(database, schema, { node, version: () => '1' });
-    return createSharedParts({ rows, documents, clock, leaseMs: limits.leaseMs });
+    return createSharedParts(rows, documents, clock, limits.leaseMs);
   }
 
   /** Computes parts of the other node's job. @returns number of computed parts */

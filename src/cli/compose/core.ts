@@ -354,7 +354,7 @@ async function openWork(input: WorkInput): Promise<Work> {
   });
   const { documents, shared, artifacts, now } = store;
   const clock = { ...systemClock, now };
-  const pausedKinds = await createPausedKinds({ documents, clock, isShared: shared !== undefined });
+  const pausedKinds = await createPausedKinds(documents, clock, shared !== undefined);
   const queue =
     shared === undefined
       ? createLocalQueue({

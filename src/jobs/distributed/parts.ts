@@ -188,13 +188,6 @@ export function createPartRows(database: Database, schema: string, { node, versi
   };
 }
 
-export interface SharedPartsDependencies {
-  readonly rows: PartRows;
-  readonly documents: Pick<PostgresDocuments, 'get'>;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  readonly leaseMs: number;
-}
-
 /**
  * Parts of running jobs on this node. Contains the parts that it offers, and the parts of other nodes' jobs that it
  * computes.
@@ -238,7 +231,12 @@ interface SubmittedJob {
  */
 const REFUSED_JOBS_MAX = 100;
 
-export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
+export function createSharedParts(
+  rows: PartRows,
+  documents: Pick<PostgresDocuments, 'get'>,
+  clock: Pick<Clock, 'monotonicMs'>,
+  leaseMs: number,
+): SharedParts {
   const activeLeases = new Map<Lease, ActivePartLease>();
   const grantedLeases = new WeakSet<Lease>();
   const refusedJobs = new Set<string>();

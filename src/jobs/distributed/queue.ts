@@ -47,13 +47,6 @@ import type { NodeState } from './nodes.js';
 import { createPresence, pollRepeatedly, type Presence } from './presence.js';
 import { createPartRows, createSharedParts, type SharedParts } from './parts.js';
 
-export interface OffersDependencies {
-  readonly rows: Pick<JobRows, 'reserve' | 'release' | 'undo'>;
-  readonly clock: Pick<Clock, 'monotonicMs'>;
-  /** Memory of this node for all its jobs. */
-  readonly memoryBytes: number;
-}
-
 /** Jobs that are reserved for this node while it decides whether to take them. */
 interface Offers {
   /**
@@ -79,7 +72,12 @@ interface OfferedJob {
   readonly untilMs: number;
 }
 
-function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
+/** @param memoryBytes memory of this node for all its jobs */
+function createOffers(
+  rows: Pick<JobRows, 'reserve' | 'release' | 'undo'>,
+  clock: Pick<Clock, 'monotonicMs'>,
+  memoryBytes: number,
+): Offers {
   const offersByLane = new Map<Lane, OfferedJob>();
   /** Starts that failed half-way or were not confirmed; no node runs their jobs. */
   const lostStarts = new Set<Start>();
@@ -185,7 +183,7 @@ function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAtte
   const { documents, rows, presence, parts, clock, limits, log } = dependencies;
   const { jobs, findProgress, onNews, onChange, onEnded, isDraining, isClosed } = dependencies;
   const leases = createLeases();
-  const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
+  const offers = createOffers(rows, clock, limits.jobBytesMax);
   const notificationBuffer = createNotificationBuffer();
   const records = createNodeAttemptRecords();
   const heartbeats = createHeartbeats({ rows, leases, own: records, clock, ...limits, findProgress, onNews });
@@ -587,13 +585,11 @@ export interface Notices {
 const CANCEL_TRIES_MAX = 10;
 /** Creates the queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
-  const { database, schema, node, describe, limits, documents, paused } = dependencies;
+  const { database, schema, node, describe, clock, limits, documents, paused } = dependencies;
   const listKinds = () => listStartedKinds((kind) => paused?.has(kind) === true);
   const helper = describe && { node, version: () => describe().version };
   const rows = createJobRows(database, schema, listKinds);
-  const parts =
-    helper &&
-    createSharedParts({ ...dependencies, rows: createPartRows(database, schema, helper), leaseMs: limits.leaseMs });
+  const parts = helper && createSharedParts(createPartRows(database, schema, helper), documents, clock, limits.leaseMs);
   const presence = createPresence({ ...dependencies, kinds: listKinds, events: documents.events }, helper, parts);
   return createSharedQueue({ ...dependencies, rows, parts, presence });
 }

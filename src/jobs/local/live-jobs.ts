@@ -103,18 +103,18 @@ export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   notify(jobId: string): void;
 }
 
-export interface JobWatchersDependencies {
-  readonly clock: Pick<Clock, 'after'>;
-  /** Returns the ids of the jobs that may have progress. They are checked while a listener watches all jobs. */
-  readonly liveIds: () => Iterable<string>;
-  /** Checks whether the progress of a watched job has changed. Called every 250 ms while any job is watched. */
-  readonly look: (jobId: string) => void;
-}
-
 /** Interval between reads of the progress of watched jobs. */
 const WATCH_MS = 250;
 
-function createJobWatchers({ clock, liveIds, look }: JobWatchersDependencies): JobWatchers {
+/**
+ * @param liveIds returns the ids of the jobs that may have progress; they are checked while a listener watches all jobs
+ * @param look checks whether the progress of a watched job has changed; called every 250 ms while any job is watched
+ */
+function createJobWatchers(
+  clock: Pick<Clock, 'after'>,
+  liveIds: () => Iterable<string>,
+  look: (jobId: string) => void,
+): JobWatchers {
   const listeners = createJobListeners(poll);
   let isPolling = false;
 
@@ -178,7 +178,7 @@ export function createLiveJobs({ clock, getRetryPolicy, log, findProgress, onCha
   const jobsById = new Map<string, TrackedJob>();
   // Microseconds since 1970 at the start of the process.
   const history = createJobHistory(clock.now() * 1000);
-  const watchers = createJobWatchers({ clock, liveIds: () => jobsById.keys(), look: notifyOfProgress });
+  const watchers = createJobWatchers(clock, () => jobsById.keys(), notifyOfProgress);
   let runningCount = 0;
 
   function adopt(identity: JobIdentity, life: JobLife): TrackedJob {

@@ -167,16 +167,13 @@ type TableReader = Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts'
   lanes(): Promise<Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>>;
 };
 
-export interface TableReaderDependencies {
-  readonly store: DocumentStore;
-  readonly clock: Clock;
-  readonly live: LiveJobs;
-  /** Returns the unreadable jobs of the store, if there are any. */
-  readonly lost: () => LostJobs | undefined;
-}
-
-/** Creates the reads of a table of jobs. */
-function createTableReader({ store, clock, live, lost }: TableReaderDependencies): TableReader {
+/** Creates the reads of a table of jobs. @param lost returns the unreadable jobs of the store, if there are any */
+function createTableReader(
+  store: DocumentStore,
+  clock: Clock,
+  live: LiveJobs,
+  lost: () => LostJobs | undefined,
+): TableReader {
   async function find(jobId: string): Promise<LocatedJob | undefined> {
     const revision = live.history.getRevision(jobId);
     const entry = live.get(jobId);
@@ -272,7 +269,7 @@ function createJobTable(dependencies: JobTableDependencies): JobTable {
   const liveJobs = createLiveJobs(dependencies);
   const { history } = liveJobs;
   let lostJobs: LostJobs | undefined;
-  const { find, ...reader } = createTableReader({ store, clock, live: liveJobs, lost: () => lostJobs });
+  const { find, ...reader } = createTableReader(store, clock, liveJobs, () => lostJobs);
   let nextSequence = 1;
 
   const getTimestamp = (): string => formatTimestamp(clock.now());
@@ -636,15 +633,13 @@ async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<
 /** Delay before a failed start is retried. */
 const START_AGAIN_MS = 1000;
 
-export interface DelayedJobsDependencies {
-  readonly clock: Clock;
-  readonly lines: Lines;
-  readonly live: (jobId: string) => LiveJob | undefined;
-  readonly onWork: () => void;
-}
-
 /** Jobs that wait for their earliest start. */
-function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDependencies) {
+function createDelayedJobs(
+  clock: Clock,
+  lines: Lines,
+  live: (jobId: string) => LiveJob | undefined,
+  onWork: () => void,
+) {
   function waitFor(identity: JobIdentity, { attempt }: JobLife, delayMs: number): void {
     clock.after(delayMs, () => {
       const liveJob = live(identity.job_id);
@@ -706,7 +701,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const table = createJobTable({ store, clock, ...limits, log, findProgress, onChange: follow });
   let node: QueueNode | undefined;
   let isDraining = false;
-  const delayedJobs = createDelayedJobs({ clock, lines, live: table.live, onWork: () => node?.onWork() });
+  const delayedJobs = createDelayedJobs(clock, lines, table.live, () => node?.onWork());
   const onWork = (): void => node?.onWork();
   const acceptance = createAcceptance({ table, submissions, lines, limits, isDraining: () => isDraining, onWork });
   const getTimestamp = (): string => formatTimestamp(clock.now());

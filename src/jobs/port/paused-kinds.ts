@@ -22,21 +22,18 @@ export interface PausedKinds {
   resume(kind: JobKindName, by: Authorship): Promise<void>;
 }
 
-export interface PausedKindsDependencies {
-  readonly documents: DocumentStore;
-  readonly clock: Pick<Clock, 'after'>;
-  /** True if other processes also change the pauses. */
-  readonly isShared: boolean;
-}
-
 /**
  * Interval between two reads of the stored pauses. Reads are necessary, because events are lost during a long outage of
  * the database.
  */
 const READ_MS = 30_000;
 
-/** Reads the stored pauses and follows their changes. */
-export async function createPausedKinds({ documents, clock, isShared }: PausedKindsDependencies): Promise<PausedKinds> {
+/** Reads the stored pauses and follows their changes. @param isShared true if other processes also change the pauses */
+export async function createPausedKinds(
+  documents: DocumentStore,
+  clock: Pick<Clock, 'after'>,
+  isShared: boolean,
+): Promise<PausedKinds> {
   const listeners: (() => void)[] = [];
   let pausedKinds: ReadonlySet<string> = new Set(await documents.ids('paused-kind'));
 

@@ -22,7 +22,7 @@ async function openOn(
   const home = await openHome(path);
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const { clock, pass } = time;
-  const pausedKinds = await createPausedKinds({ documents, clock, isShared: false });
+  const pausedKinds = await createPausedKinds(documents, clock, false);
   const onEnded = (job: EndedJob) => void ended.push(job);
   const queue = createLocalQueue({ store: documents, clock, limits, log: quietLog, onEnded, paused: pausedKinds });
   let isOpen = true;

@@ -81,7 +81,7 @@ export async function openNode(
   const { clock } = time;
   const schema = `"${world.schema}"`;
   const slots = { heavy: 3, light: 1 };
-  const pausedKinds = await createPausedKinds({ documents, clock, isShared: false });
+  const pausedKinds = await createPausedKinds(documents, clock, false);
   const queue = createPostgresQueue({
     paused: pausedKinds,
     documents: { ...documents, jobTransaction },

@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   function createParts(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = createNodeOptions();
     const rows = createPartRows(database, schema, { node, version: () => version });
-    const parts = createSharedParts({ rows, documents: { get }, clock: systemClock, leaseMs: LEASE_MS });
+    const parts = createSharedParts(rows, { get }, systemClock, LEASE_MS);
     parts.note(true);
     return parts;
   }

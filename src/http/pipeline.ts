@@ -1,7 +1,7 @@
 import { callOnce } from '#base/once.js';
 import { type CheckedBody, getFormats, isReading, listMediaTypes, type Route, startsJobs } from '#contract/route.js';
 import { createQueryReader, readParams } from '#contract/query.js';
-import { knowsPrefixes } from '#contract/reach.js';
+import { knowsPrefixes } from '#contract/operations.js';
 import { type Finding, reportFindings } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';

@@ -1,7 +1,7 @@
 import { getPath } from 'hono/utils/url';
 import { createHash } from 'node:crypto';
 import type { receiptRoutes } from '#contract/receipts.js';
-import { hasResult, isFinal, isRepeatablePath } from '#contract/api.js';
+import { hasResult, isFinal, isRepeatablePath } from '#contract/operations.js';
 import { JSON_TYPE, type Route } from '#contract/route.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
-import { knowsPrefixes } from '#contract/reach.js';
+import { knowsPrefixes } from '#contract/operations.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { createPaths, isOfTenant, addNames, type OpenApiPaths } from './route-paths.js';

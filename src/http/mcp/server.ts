@@ -4,7 +4,7 @@ import { suggestName } from '#base/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { findCurrentSpan, formatTraceParent } from '#base/tracing/tracing.js';
 import { getToolset, isTool, type mcpRoutes, TOOLSETS } from '#contract/mcp.js';
-import { knowsPrefixes } from '#contract/reach.js';
+import { knowsPrefixes } from '#contract/operations.js';
 import { defineQuery, isReading, JSON_TYPE, type Route, startsJobs } from '#contract/route.js';
 import { type ListedTool, type ToolDescription, WAIT_TOOL } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';

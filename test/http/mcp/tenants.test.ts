@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 import type { SqlResult } from '#contract/sql.js';
-import { knowsPrefixes } from '#contract/reach.js';
+import { knowsPrefixes } from '#contract/operations.js';
 import { DIVISOR_API_KEYS, createIndex, keys, operator, TENANTS, type Tenant } from '../../security/two-tenants.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { openAgent, readError, readText, listTools, type Agent } from './agent.js';

@@ -6,7 +6,7 @@ import { readFolder } from '../../variables.js';
 
 /**
  * Solves a quadratic programme with an npm package: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints
- * the processor time and the wall-clock time in ms. BENCH_PEERS is the folder that contains `node_modules`.
+ * the processor time in ms. BENCH_PEERS is the folder that contains `node_modules`.
  */
 type Solve = (quadratic: Quadratic) => Promise<() => Float64Array>;
 
@@ -20,9 +20,9 @@ const [first, ...files] = process.argv.slice(2);
 const solve = PEERS[files.at(-1)!]!; // the bench passes the name of a peer
 if (first === 'probe') await solve(loadSmallest());
 else {
-  const { ms, clockMs, x } = measureTime(await solve(readQuadratic(readFileSync(first!))));
+  const { ms, x } = measureTime(await solve(readQuadratic(readFileSync(first!))));
   writeFileSync(files[0]!, x);
-  console.log(ms, clockMs);
+  console.log(ms);
 }
 
 /** Returns the smallest programme, which only tests that the package can be loaded. */

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readFolder } from '../../variables.js';
-import { toLowerBounds, encodeQuadratic, RIDGE, type Solution, type Quadratic, type Times } from './quadratic.js';
+import { toLowerBounds, encodeQuadratic, RIDGE, type Solution, type Quadratic } from './quadratic.js';
 
 /**
  * Solves quadratic programmes with other libraries. Each solve runs in a separate process, so that threads and memory
- * of one peer do not affect the times of another. A peer repeats a quick solve and reports medians of the warm solves:
- * processor time of all threads, and wall-clock time. The folder in BENCH_PEERS may contain `node_modules` with
+ * of one peer do not affect the times of another. A peer repeats a quick solve and reports the median processor time of
+ * all threads of the warm solves. The folder in BENCH_PEERS may contain `node_modules` with
  * quadprog, highs and cvxjs, and `bin` with the `python3` and `Rscript` to call. Default: those on the path. A missing
  * peer is reported.
  */
@@ -61,11 +61,8 @@ export function runPeer(command: string, words: readonly string[], seconds?: num
   }
 }
 
-/** Parses the processor and wall-clock times that a peer prints. */
-export function parseTimes(text: string): Times {
-  const [ms, clockMs] = text.trim().split(/\s+/).map(Number) as [number, number];
-  return { ms, clockMs };
-}
+/** Parses the processor time that a peer prints first. */
+export const parseTime = (text: string): number => Number(text.trim().split(/\s+/)[0]);
 
 function findExecutable(command: string): string {
   const ownCommand = join(FOLDER, 'bin', command);
@@ -91,10 +88,10 @@ function createPeer(
     const inputPath = join(scratch, 'programme');
     const output = join(scratch, 'answer');
     writeFileSync(inputPath, encodeInput(quadratic));
-    const times = parseTimes(runPeer(command, [...words, inputPath, output, ...options], seconds));
+    const ms = parseTime(runPeer(command, [...words, inputPath, output, ...options], seconds));
     const answer = readFileSync(output);
     const x = new Float64Array(answer.buffer.slice(answer.byteOffset, answer.byteOffset + answer.byteLength));
-    return { ...times, x };
+    return { ms, x };
   };
 }
 

@@ -1,4 +1,4 @@
-import { computeMedian } from '#domain/base/numbers.js';
+import { measureProcessMs, measureTask } from '../../measure.js';
 
 /** Quadratic programme: minimise x'H x / 2 + linear'x within bounds and rows, dense and row-major. */
 export interface Quadratic {
@@ -88,13 +88,9 @@ export function toLowerBounds({ n, rows, lower, upper }: Quadratic): {
   return { equalities: equalRows.length, matrix, least };
 }
 
-export interface Times {
-  /** Processor time of all threads. */
+export interface Solution {
+  /** Processor time of all threads, ms. */
   readonly ms: number;
-  readonly clockMs: number;
-}
-
-export interface Solution extends Times {
   /** Solution, [n], followed by auxiliary variables. */
   readonly x: Float64Array;
 }
@@ -105,31 +101,15 @@ const REPEAT_BELOW_MS = 500;
 /** Processor time in ms that quick solves take before measurements count. V8 compiles the code during this time. */
 const WARM_MS = 400;
 
-const REPEATS = 15;
+const ROUNDS = 15;
 
-/**
- * Runs a solve several times and returns its weights, the median processor time of all threads, and the median wall-clock
- * time. A slow solve runs once.
- */
+/** Returns the weights of a solve and the median processor time of all threads. A slow solve runs once. */
 export function measureTime(work: () => Float64Array): Solution {
-  const times: number[] = [];
-  const clocks: number[] = [];
-  let x: Float64Array = new Float64Array(0);
-  const timeOnce = (): number => {
-    const begin = process.cpuUsage();
-    const startMs = performance.now();
-    x = work();
-    clocks.push(performance.now() - startMs);
-    const { user, system } = process.cpuUsage(begin);
-    times.push((user + system) / 1000);
-    return times.at(-1)!;
-  };
-  for (let spent = 0; spent < WARM_MS;) {
-    const ms = timeOnce();
-    if (ms > REPEAT_BELOW_MS) return { ms, clockMs: clocks.at(-1)!, x };
-    spent += ms;
-  }
-  times.length = clocks.length = 0;
-  for (let run = 0; run < REPEATS; run++) timeOnce();
-  return { ms: computeMedian(times), clockMs: computeMedian(clocks), x };
+  const begin = measureProcessMs();
+  let x = work();
+  const ms = measureProcessMs() - begin;
+  if (ms > REPEAT_BELOW_MS) return { ms, x };
+  const warmUps = Math.ceil(WARM_MS / Math.max(ms, 1));
+  const { median } = measureTask(() => (x = work()), { warmUps, rounds: ROUNDS });
+  return { ms: median, x };
 }

@@ -31,6 +31,7 @@ const ALIASES: Readonly<Record<string, readonly string[]>> = {
     'http/peers',
     'http/circumstances',
     'http/requests',
+    'http/memory',
     'http/many-indices',
     'cli/start',
     'workers/sweep',

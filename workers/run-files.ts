@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { allocatePageMemory, allocateRetainedFloats, LARGE_BYTES_MIN } from '#base/memory.js';
+import { allocatePageMemory, allocateRetainedFloats, LARGE_BYTES_MIN, releaseAtRest } from '#base/memory.js';
 import { resolveSiblingFile } from '#domain/backtest/run-file/placement.js';
 import { openColumns, type RangeReader, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -22,6 +22,7 @@ const FIGURES_BYTES_MAX = 64 * 2 ** 20;
 
 /** Cached figures by key, least recently used first. */
 const cachedFigures = new Map<string, DatedFigures>();
+releaseAtRest(() => cachedFigures.clear());
 
 /**
  * Returns the cached figures of a run on a market. The content of a key never changes, because run files have unique

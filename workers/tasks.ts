@@ -1,4 +1,5 @@
 import { threadId } from 'node:worker_threads';
+import { releaseKeptMemory } from '#base/memory.js';
 import { MissingSandboxError } from '#base/sandbox/sandbox.js';
 import { collectObjectRequests, readEpochMs } from '#base/tracing/tracing.js';
 import type { Route } from '#contract/route.js';
@@ -9,7 +10,7 @@ import type { ControlCells, TaskControl, TaskMessage, TaskOutcome } from '#jobs/
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { isFull } from '#market/panels/shared-market.js';
-import { clearLastModel, openCachedMarket } from './input/inputs.js';
+import { closeMarkets, openCachedMarket } from './input/inputs.js';
 import { answerBytes, transferFile } from './output/task-outputs.js';
 
 /** Thrown by `report` when the task was asked to stop. Only the entry point catches it. */
@@ -228,13 +229,12 @@ const describeAllTools: Task<'describe-tools'> = async () => {
 /** Runs the task of a message from the pool. */
 export const runTask = createEntryPoint(tasks);
 
-/** Heap size in bytes from which on a garbage collection is worthwhile. Live objects of a warm thread take 25 MB. */
-const HEAP_BYTES_MIN = 48 * 2 ** 20;
-
-/** Frees memory of an idle thread. Returns its garbage and its cached memory to the system. */
-export const releaseMemory: Task<'rest'> = async () => {
-  clearLastModel();
-  await collectGarbage(HEAP_BYTES_MIN);
+/** Frees what an idle thread keeps for later tasks, and returns its garbage to the system. */
+export const releaseMemory: Task<'rest'> = async ({ prepared }) => {
+  if (prepared !== threadId) closeMarkets();
+  releaseKeptMemory();
+  await collectGarbage();
+  await collectGarbage(); // V8 frees the buffers of a collection in the background, and the last of them with the next one
   return null;
 };
 

@@ -1,4 +1,5 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { listProcesses } from '../measure.js';
 
 /**
  * Samples the memory of a process and its descendants, each page once, until a message arrives. Then it sends the highest
@@ -18,17 +19,6 @@ process.once('message', () => {
   clearInterval(timer);
   process.send!(Math.round(highest / 1024), () => process.disconnect());
 });
-
-function listProcesses(pid: number): number[] {
-  try {
-    const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
-    );
-    return [pid, ...children.flatMap(listProcesses)];
-  } catch {
-    return []; // the process has ended
-  }
-}
 
 /** Returns the proportional memory of a process in KiB. */
 function readProportional(pid: number): number {

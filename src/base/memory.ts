@@ -106,3 +106,16 @@ export function allocateRetainedIntegersBelow(end: number, length: number): Int1
 }
 
 const SHORT_END = 2 ** 15;
+
+/** Functions that free what modules of this thread keep between tasks. */
+const releases: (() => void)[] = [];
+
+/** Registers a function that frees what a module keeps for later tasks. It is called when the thread rests. */
+export function releaseAtRest(release: () => void): void {
+  releases.push(release);
+}
+
+/** Frees what the modules of this thread keep for later tasks, which create it again when they need it. */
+export function releaseKeptMemory(): void {
+  for (const release of releases) release();
+}

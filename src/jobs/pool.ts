@@ -303,7 +303,7 @@ const HEAP_MEGABYTES = 2048;
  */
 const PATIENCE_MS = 250;
 /** Idle time after which the threads free memory. It is longer than the pauses of a person at work. */
-const REST_MS = 30_000;
+const REST_MS = 20_000;
 
 /**
  * Returns the heap size of one thread if all threads share the budget. The result is within the useful limits of a
@@ -375,7 +375,8 @@ export function createPool(options: PoolOptions): ThreadPool {
       prepared: 0,
     };
     const remainingLaneRest = createLaneRest(restMs, () => {
-      void restThreads(laneThreads).then(() => {
+      const { prepared, preferred } = lanes[lane];
+      void restThreads(laneThreads, prepared === 0 ? preferred.thread : prepared).then(() => {
         if (Object.values(lanes).every(({ waiting, running }) => waiting.length === 0 && running[0] === 0)) onRest();
       });
     });
@@ -489,9 +490,12 @@ function isTaken({ latest, yielding }: LaneState, task: string): boolean {
   return [...yielding].some((cells) => thread === undefined || readThread(cells) === thread);
 }
 
-/** Lets each idle thread free memory once. This takes less than a tenth of a second, because a task may come next. */
-async function restThreads({ piscina }: LaneThreads): Promise<void> {
-  const runRest = () => piscina.run({ task: 'rest', input: null, cells: createControlCells() });
+/**
+ * Lets each idle thread free memory once. This takes less than a tenth of a second, because a task may come next.
+ * @param prepared thread that keeps the markets it has opened
+ */
+async function restThreads({ piscina }: LaneThreads, prepared: number): Promise<void> {
+  const runRest = () => piscina.run({ task: 'rest', input: { prepared }, cells: createControlCells() });
   await Promise.allSettled(piscina.threads.map(runRest)); // a thread may just have ended
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, readSync } from 'node:fs';
 import { Piscina } from 'piscina';
+import { releaseAtRest } from '#base/memory.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { Day } from '#domain/base/time.js';
@@ -82,6 +83,17 @@ function readIfThere(path: string): Uint8Array | undefined {
     return undefined; // an absent file is reported like a damaged one
   }
 }
+
+/** Closes the markets of this thread, so that it opens and aligns them again for its next task. */
+export function closeMarkets(): void {
+  openMarketsByKey.clear();
+  latestMarket = undefined;
+}
+
+releaseAtRest(() => {
+  latestMatrix = undefined;
+  lastModel = undefined;
+});
 
 /**
  * Maximum number of open store versions per thread. They are the served version, and its predecessor while work on it

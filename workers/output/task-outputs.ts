@@ -113,6 +113,8 @@ export interface RunMemory {
   readonly take: Memory;
   /** Keeps the last memory for the next run. Its data must no longer be read. */
   giveBack(): void;
+  /** Frees the kept memory. */
+  release(): void;
 }
 
 /**
@@ -140,6 +142,9 @@ export function createRunMemory(keptBytesMax = CACHED_BYTES_MAX): RunMemory {
       if (isZero) trimMemory();
       if (usedMemory !== undefined && (isZero || usedMemory.byteLength <= keptBytesMax)) reusableMemory = usedMemory;
       usedMemory = undefined;
+    },
+    release() {
+      reusableMemory = undefined;
     },
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { Deserializer, Serializer } from 'node:v8';
 import { joinBytes, type ProducedBytes } from '#base/bytes.js';
-import { allocateRetainedMemory } from '#base/memory.js';
+import { allocateRetainedMemory, releaseAtRest } from '#base/memory.js';
 import {
   CHECKPOINT_FORMAT,
   createCheckpoint,
@@ -457,6 +457,7 @@ function findStoredPrices(
 
 /** Memory for the runs of this thread, which runs one task at a time. */
 const runMemory = createRunMemory();
+releaseAtRest(runMemory.release);
 
 /**
  * Runs a backtest. Extends the stored run if the result is the same, otherwise computes a full run. The texts of a run

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
+import { releaseAtRest } from '#base/memory.js';
 import {
   computeLevelGrowth,
   computeMoments,
@@ -281,7 +282,12 @@ const SPARSE_MEMORY_BYTES_MAX = 64 * 2 ** 20;
 let sparseMemory = createSparseMemory();
 
 /** Decisions that the variants of this thread share. Definitions of consecutive parts are similar. */
-const sharedDecisions = createSharedDecisions();
+let sharedDecisions = createSharedDecisions();
+
+releaseAtRest(() => {
+  sparseMemory = createSparseMemory();
+  sharedDecisions = createSharedDecisions();
+});
 
 /** Runs some of the variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, control) => {

@@ -289,7 +289,7 @@ async function prepare(
 
 /** Returns the memory of the preparation to the system. */
 async function freePreparationMemory(): Promise<void> {
-  await collectGarbage(0);
+  await collectGarbage();
   trimMemory();
 }
 

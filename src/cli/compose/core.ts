@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { onObjectRequest, runInSpan } from '#base/tracing/tracing.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -18,10 +19,10 @@ import { createPausedKinds, type PausedKinds } from '#jobs/port/paused-kinds.js'
 import { createRetainedPartsStore, type EndedJob } from '#jobs/port/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/catalogue.js';
-import { collectGarbage } from '#kernels/memory/collect-garbage.js';
+import { collectGrownHeap } from '#kernels/memory/collect-garbage.js';
 import { findMemoryLimit, isPaged, limitMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { limitReaders, type ReaderLimit } from '#market/serve/process-pool.js';
+import { endIdleProcesses, limitReaders, type ReaderLimit } from '#market/serve/process-pool.js';
 import {
   type CallbackDestinations,
   type CallbackMessages,
@@ -313,9 +314,17 @@ interface WorkInput {
   readonly lacks: () => readonly string[];
 }
 
-/** After an idle period, returns unused memory of the main thread and of `malloc` to the system. */
+/** Time in ms after a garbage collection in which V8 frees buffers in the background. */
+const SWEEP_MS = 1000;
+
+/**
+ * After an idle period, ends the processes that wait for data, and returns unused memory of the main thread and of
+ * `malloc` to the system.
+ */
 async function freeMemory(): Promise<void> {
-  await collectGarbage(HEAP_BYTES_MIN);
+  endIdleProcesses();
+  await collectGrownHeap(HEAP_BYTES_MIN);
+  await sleep(SWEEP_MS, undefined, { ref: false });
   trimMemory();
 }
 

@@ -1,4 +1,4 @@
-import { allocateRetainedFloats } from '#base/memory.js';
+import { allocateRetainedFloats, releaseAtRest } from '#base/memory.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import {
@@ -48,7 +48,10 @@ interface CachedPanels {
   readonly indices: Map<string, Float64Array>;
 }
 
-const cache = new WeakMap<SessionMarket, CachedPanels>();
+let cache = new WeakMap<SessionMarket, CachedPanels>();
+releaseAtRest(() => {
+  cache = new WeakMap();
+});
 
 function findCachedGrowth(sm: SessionMarket): CachedPanels {
   let cachedPanels = cache.get(sm);

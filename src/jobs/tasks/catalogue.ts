@@ -317,7 +317,8 @@ export interface Tasks {
   'verify-numbers': { input: { readonly results: readonly CitedResult[] }; output: readonly VerifiedNumber[] };
   'describe-tools': { input: null; output: { readonly json: string } };
   /** Returns memory of an idle thread to the system. */
-  rest: { input: null; output: null };
+  /** `prepared` is the thread that takes the next task of the lane; it keeps its open markets. */
+  rest: { input: { readonly prepared: number }; output: null };
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };
     output: ResponseBytes;

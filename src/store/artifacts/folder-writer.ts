@@ -3,7 +3,7 @@ import { constants, writeSync } from 'node:fs';
 import { type FileHandle, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProducedBytes } from '#base/bytes.js';
-import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN } from '#base/memory.js';
+import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN, releaseAtRest } from '#base/memory.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
 import { closeBy, syncFolder, openBy, PART_BYTES, writePart } from './durable-files.js';
 import { callDirectly, type FolderCall, type FolderGuard, noGuard, WRITE_MS } from './folder-calls.js';
@@ -78,6 +78,7 @@ type BlockPair = readonly [Uint8Array, Uint8Array];
 /** Maximum number of cached block pairs per thread. Two files are written concurrently. */
 const POOLED_BUFFERS_MAX = 2;
 const blockPairs: BlockPair[] = [];
+releaseAtRest(() => void blockPairs.splice(0));
 
 function createBlockPair(): BlockPair {
   const memory = allocatePageMemory(2 * BLOCK_BYTES);

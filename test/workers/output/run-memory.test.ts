@@ -56,3 +56,10 @@ test('of memory beyond the limit the address range is kept, empty', ({ skip }) =
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });
+
+test('released memory is not reused', () => {
+  const memory = createRunMemory();
+  const first = useMemory(memory, 1000);
+  memory.release();
+  expect(memory.take(1000, EMPTY_RANGE)).not.toBe(first);
+});

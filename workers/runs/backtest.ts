@@ -457,7 +457,9 @@ function findStoredPrices(
 
 /** Memory for the runs of this thread, which runs one task at a time. */
 const runMemory = createRunMemory();
-releaseAtRest(runMemory.release);
+/** Memory for the files of runs whose portfolio has other weights than the index. */
+const fileMemory = createRunMemory();
+for (const { release } of [runMemory, fileMemory]) releaseAtRest(release);
 
 /**
  * Runs a backtest. Extends the stored run if the result is the same, otherwise computes a full run. The texts of a run
@@ -468,6 +470,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   control.report(0.95);
   const writtenFiles = await writeRunFiles(input, files);
   runMemory.giveBack();
+  fileMemory.giveBack();
   return { ...run, ...writtenFiles };
 };
 
@@ -478,6 +481,7 @@ export async function warmUpRun(order: PracticeOrder, control: TaskControl): Pro
   );
   practiseRunFiles(order, files);
   runMemory.giveBack();
+  fileMemory.giveBack();
 }
 
 /** Run before its files are written. */
@@ -498,12 +502,16 @@ function computeRun(engine: Engine, input: ThreadInput<'backtest'>, control: Tas
 
 function computeWholeRun(
   engine: Engine,
-  input: Omit<RunOrder, 'memory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
+  input: Omit<RunOrder, 'memory' | 'fileMemory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
 ): ComputedBacktest {
   const { plan, engineVersion, market: handle } = input;
-  const { run, columns, prices } = runForDataset(engine, { ...input, memory: runMemory.take }, control);
+  const { run, columns, prices } = runForDataset(
+    engine,
+    { ...input, memory: runMemory.take, fileMemory: fileMemory.take },
+    control,
+  );
   const market = openCachedMarket(handle);
   const canBeExtended = plan.request.as_known === undefined;
   return {
@@ -551,12 +559,14 @@ const createSpan = (days: Int32Array) => ({ start: formatDay(days[0]!), end: for
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
   /** Memory for the columns of the run. Its previous content must no longer be read. */
   readonly memory?: Memory;
+  /** Memory for columns that do not fit into it. Default: new memory. */
+  readonly fileMemory?: Memory;
 };
 
 /** Runs a plan and writes its columns. @throws Refusal */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory }: RunOrder,
+  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory, fileMemory }: RunOrder,
   control: TaskControl,
 ): RunFiles & { readonly run: Run } {
   const market = openCachedMarket(handle);
@@ -574,7 +584,14 @@ export function runForDataset(
   });
   control.report(0.8, 'writing the result');
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
-  return { run, ...createRunFiles(run, { contentHash: market.contentHash, inPlace: true }) };
+  return {
+    run,
+    ...createRunFiles(run, {
+      contentHash: market.contentHash,
+      inPlace: true,
+      ...(fileMemory && { memory: fileMemory }),
+    }),
+  };
 }
 
 interface RunInputs {

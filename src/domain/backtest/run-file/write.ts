@@ -17,6 +17,8 @@ import {
 } from './header.js';
 import { createPriceParts, price } from './panels.js';
 import {
+  type ByteRange,
+  type Memory,
   RUN_FILE_MAGIC,
   PREAMBLE_BYTES,
   PRICES_NAME,
@@ -58,6 +60,8 @@ interface EarlierFiles {
 
 interface CreateOptions {
   readonly placed?: BlockInMemory;
+  /** Memory of a file without a placed block. Default: new memory. */
+  readonly memory?: Memory | undefined;
   readonly earlier?: EarlierFiles;
 }
 
@@ -73,7 +77,7 @@ interface Layout {
 export function createColumns(
   header: ColumnsHeader,
   sizes: Sizes,
-  { placed, earlier }: CreateOptions = {},
+  { placed, earlier, memory }: CreateOptions = {},
 ): ColumnsWriter {
   const writeHeader = createHeaderWriter(header, earlier);
   const least = roundUpToBlock(writeHeader(computeLayout(sizes, WIDEST_OFFSET, placed)).length);
@@ -81,16 +85,22 @@ export function createColumns(
   const headerBytes = start - PREAMBLE_BYTES;
   const layout = computeLayout(sizes, start, placed);
   const hasRoom = placed === undefined || (headerBytes >= least && layout.end <= placed.values.buffer.byteLength);
-  if (!hasRoom) return createColumns(header, sizes, earlier ? { earlier } : {});
+  if (!hasRoom) return createColumns(header, sizes, { memory, ...(earlier ? { earlier } : {}) });
   // memory of a placed block comes from allocatePlacedPanel
-  const bytes = placed
-    ? new Uint8Array(placed.values.buffer as ArrayBuffer, 0, layout.end)
-    : new Uint8Array(layout.end);
+  const buffer = placed?.values.buffer ?? memory?.(layout.end, findWholeBlock(layout, 'weights'));
+  const bytes =
+    buffer === undefined ? new Uint8Array(layout.end) : new Uint8Array(buffer as ArrayBuffer, 0, layout.end);
   bytes.set(new TextEncoder().encode(RUN_FILE_MAGIC));
   new DataView(bytes.buffer).setUint32(8, headerBytes, true);
   bytes.fill(0x20, PREAMBLE_BYTES, start);
   bytes.set(writeHeader(layout), PREAMBLE_BYTES);
   return createColumnsWriter(bytes, layout);
+}
+
+/** Returns the bytes of a block whose every number is written. */
+function findWholeBlock({ blocks }: Layout, name: BlockName): ByteRange {
+  const { offset: from, length } = blocks.get(name)!; // every run has weights
+  return { from, to: from + Float64Array.BYTES_PER_ELEMENT * length };
 }
 
 /**
@@ -150,6 +160,8 @@ export interface ColumnsOptions {
    * the run, so only one such call is allowed.
    */
   readonly inPlace?: boolean;
+  /** Memory of columns that cannot be written in place. Default: new memory. */
+  readonly memory?: Memory;
 }
 
 export interface FilesOptions extends ColumnsOptions {
@@ -167,9 +179,12 @@ export interface RunFiles {
  * Writes a run as columns, including prices.
  * @cost one pass over [T x H] weights and prices
  */
-export function createRunColumns(run: Run, { contentHash, inPlace = false }: ColumnsOptions): Uint8Array<ArrayBuffer> {
+export function createRunColumns(
+  run: Run,
+  { contentHash, inPlace = false, memory }: ColumnsOptions,
+): Uint8Array<ArrayBuffer> {
   const source = createWholeRun(run, contentHash);
-  return writeColumns(source, { parts: listBlockParts(source), inPlace });
+  return writeColumns(source, { parts: listBlockParts(source), inPlace, memory });
 }
 
 /**
@@ -178,17 +193,19 @@ export function createRunColumns(run: Run, { contentHash, inPlace = false }: Col
  */
 export function createRunFiles(
   run: Run,
-  { contentHash, inPlace = false, apartBytesMin = SEPARATE_BYTES_MIN }: FilesOptions,
+  { contentHash, inPlace = false, memory, apartBytesMin = SEPARATE_BYTES_MIN }: FilesOptions,
 ): RunFiles {
   const source = createWholeRun(run, contentHash);
   const parts = listBlockParts(source);
   const prices = price.whole(source)!; // every run has prices
-  if (8 * prices.length < apartBytesMin) return { columns: writeColumns(source, { parts, inPlace }), prices: null };
+  if (8 * prices.length < apartBytesMin)
+    return { columns: writeColumns(source, { parts, inPlace, memory }), prices: null };
   const { portfolio, days, index } = run;
   return {
     columns: writeColumns(source, {
       parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
       inPlace,
+      memory,
       prices,
     }),
     prices: {
@@ -204,14 +221,16 @@ export function createRunFiles(
 interface WrittenParts {
   readonly parts: readonly BlockPart[];
   readonly inPlace: boolean;
+  readonly memory: Memory | undefined;
   /** Prices to write to a separate file. */
   readonly prices?: BlockFiller<Float64Array>;
 }
 
-function writeColumns(source: WholeRun, { parts, inPlace, prices }: WrittenParts): Uint8Array<ArrayBuffer> {
+function writeColumns(source: WholeRun, { parts, inPlace, memory, prices }: WrittenParts): Uint8Array<ArrayBuffer> {
   const blockInMemory = inPlace ? findStoredWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(blockInMemory ? { placed: blockInMemory } : {}),
+    memory,
     ...(prices ? { earlier: createPricesFileReference(prices) } : {}),
   });
   const isInPlace = columns.bytes.buffer === blockInMemory?.values.buffer;

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import { allocateRetainedMemory } from '#base/memory.js';
 import { createRunFiles } from '#domain/backtest/run-file/write.js';
+import type { Memory } from '#domain/backtest/run-file/placement.js';
+import type { Run } from '#domain/backtest/run.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { formatDay } from '#domain/base/time.js';
@@ -12,7 +14,7 @@ const NAMES = 400;
 const calendars = openCalendars();
 const market = createSeededMarket(calendars, { names: NAMES, sessions: 3000 });
 
-function isInPlace(pricedMarket: MarketData, members: object): boolean {
+function simulate(pricedMarket: MarketData, members: object): Run {
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -21,11 +23,15 @@ function isInPlace(pricedMarket: MarketData, members: object): boolean {
     pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.02 } },
     ...members,
   });
-  const run = runOn(calendars, pricedMarket, document, {
+  return runOn(calendars, pricedMarket, document, {
     transaction_cost_bps: 10,
     memory: allocateRetainedMemory,
     pricesApart: true,
   });
+}
+
+function isInPlace(pricedMarket: MarketData, members: object): boolean {
+  const run = simulate(pricedMarket, members);
   const { columns } = createRunFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0 });
   return columns.buffer === run.portfolio.weights.buffer;
 }
@@ -40,4 +46,23 @@ test('so are those of an index that follows the share counts of a tenth of its s
   for (let i = NAMES; i < shares.length; i++) shares[i] = shares[i - NAMES]! * (i % 10 === 0 ? 1.001 : 1);
   const changingMarket = { ...market, fields: new Map([...market.fields, ['SHARES_OUTSTANDING', shares]]) };
   expect(isInPlace(changingMarket, { events: { share_changes: 'effective', threshold: 0 } })).toBe(true);
+});
+
+test('other columns are written into memory that is passed, with the same bytes as into new memory', () => {
+  const pipeline = {
+    treatment: { dividends: 'total', reinvestment: 'constituent' },
+    weighting: { type: 'MarketCapWeight', cap: 0.02 },
+  };
+  const run = simulate(market, { rebalance: { frequency: 'quarterly' }, pipeline });
+  const expected = createRunFiles(run, { contentHash: '', apartBytesMin: 0 }).columns;
+  let given: SharedArrayBuffer | undefined;
+  // Memory contains zeros except for the range that may contain anything.
+  const memory: Memory = (bytes, { from, to }) => {
+    given = new SharedArrayBuffer(bytes + 64);
+    new Uint8Array(given).fill(255, from, to);
+    return given;
+  };
+  const { columns } = createRunFiles(run, { contentHash: '', inPlace: true, apartBytesMin: 0, memory });
+  expect(columns.buffer).toBe(given);
+  expect(Buffer.compare(columns, expected)).toBe(0);
 });

@@ -175,15 +175,3 @@ export const measureTask = (work: () => unknown, terms?: TaskTerms): TaskTime =>
 /** Formats the time of a task with its margin of error. */
 export const formatTime = ({ median, margin }: TaskTime): string =>
   `${median.toPrecision(3)} ms ±${margin.toPrecision(1)}`;
-
-/** Lists a process and its descendants. A process that has ended has none. */
-export function listProcesses(pid: number): number[] {
-  try {
-    const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-      readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number),
-    );
-    return [pid, ...children.flatMap(listProcesses)];
-  } catch {
-    return []; // the process has ended
-  }
-}

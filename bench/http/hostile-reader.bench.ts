@@ -155,7 +155,7 @@ async function measure(): Promise<void> {
 
 /** Watches the memory of all processes in a separate process, because a sample takes 20 to 100 ms. */
 function watchMemory(): { stop(): Promise<number> } {
-  const watch = fork(new URL('watch-memory.js', import.meta.url), [String(service.pid)]);
+  const watch = fork(new URL('memory.bench.js', import.meta.url), [String(service.pid)]);
   return {
     async stop() {
       const message = once(watch, 'message');

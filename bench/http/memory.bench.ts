@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { formatDay } from '#domain/base/time.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { listProcesses } from '../measure.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { measureService, send, WORKS, type SharedMarket } from './peers/works.js';
 import { startService, waitForIdle, type RunningService } from './service.js';
@@ -25,37 +24,61 @@ const AFTERWARDS = 3;
 /** Ages of the rest at which the memory is read, in ms. */
 const REST_MS = [0, 10_000, 30_000, 45_000];
 
-const folder = await mkdtemp(join(tmpdir(), 'bench-memory-'));
-const service = await startService(['--data-roots', folder]);
-try {
-  await sleep(REST_MS[1]!);
-  print('ten seconds after the start, without a store', service);
-  const market = await serveMarket(service);
-  print('idle, with a store', service);
-  for (const work of WORKS.filter(({ name }) => /^(backtest, (quarterly|monthly)|sweep|risk|frontier)/.test(name))) {
-    await work.prepare(service, market);
-    for (let turn = 0; turn < TURNS; turn++) {
-      await work.vary?.(service, market, turn);
-      await work.run(service);
+/** Time between samples of a watched process. */
+const SAMPLE_PAUSE_MS = 2000;
+
+const [, , watchedPid] = process.argv;
+if (watchedPid === undefined) await measureAll();
+else watch(Number(watchedPid));
+
+async function measureAll(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-memory-'));
+  const service = await startService(['--data-roots', folder]);
+  try {
+    await sleep(REST_MS[1]!);
+    print('ten seconds after the start, without a store', service);
+    const market = await serveMarket(service, folder);
+    print('idle, with a store', service);
+    for (const work of WORKS.filter(({ name }) => /^(backtest, (quarterly|monthly)|sweep|risk|frontier)/.test(name))) {
+      await work.prepare(service, market);
+      for (let turn = 0; turn < TURNS; turn++) {
+        await work.vary?.(service, market, turn);
+        await work.run(service);
+      }
+      print(`after ${TURNS} turns: ${work.name}`, service);
     }
-    print(`after ${TURNS} turns: ${work.name}`, service);
+    for (const [k, age] of REST_MS.entries()) {
+      await sleep(age - (REST_MS[k - 1] ?? 0));
+      print(`${age / 1000} s of rest`, service);
+    }
+    const backtest = WORKS.find(({ name }) => name === 'backtest, quarterly')!;
+    for (let turn = 0; turn < AFTERWARDS; turn++) {
+      await backtest.vary!(service, market, 1000 + turn);
+      const { wall, processor } = await measureService(backtest, service, false);
+      console.log(`backtest ${turn + 1} after the rest: ${wall.toFixed(0)} ms, processor ${processor.toFixed(0)} ms`);
+    }
+  } finally {
+    await service.stop();
+    await rm(folder, { recursive: true, force: true });
   }
-  for (const [k, age] of REST_MS.entries()) {
-    await sleep(age - (REST_MS[k - 1] ?? 0));
-    print(`${age / 1000} s of rest`, service);
-  }
-  const backtest = WORKS.find(({ name }) => name === 'backtest, quarterly')!;
-  for (let turn = 0; turn < AFTERWARDS; turn++) {
-    await backtest.vary!(service, market, 1000 + turn);
-    const { wall, processor } = await measureService(backtest, service, false);
-    console.log(`backtest ${turn + 1} after the rest: ${wall.toFixed(0)} ms, processor ${processor.toFixed(0)} ms`);
-  }
-} finally {
-  await service.stop();
-  await rm(folder, { recursive: true, force: true });
 }
 
-async function serveMarket(running: RunningService): Promise<SharedMarket> {
+/**
+ * Samples the proportional memory of a process and its descendants until a message arrives. Then sends the highest sum
+ * in MiB.
+ */
+function watch(pid: number): void {
+  let highest = 0;
+  const sample = (): void => void (highest = Math.max(highest, sumMemory(pid).Pss));
+  sample();
+  const timer = setInterval(sample, SAMPLE_PAUSE_MS);
+  process.once('message', () => {
+    clearInterval(timer);
+    process.send!(Math.round(highest), () => process.disconnect());
+  });
+}
+
+async function serveMarket(running: RunningService, folder: string): Promise<SharedMarket> {
   const market = createSeededMarket(openCalendars(), SIZE);
   const location = join(folder, 'store');
   await writeMarket(location, market, () => {});
@@ -72,13 +95,37 @@ async function serveMarket(running: RunningService): Promise<SharedMarket> {
 }
 
 function print(state: string, { pid }: RunningService): void {
+  const { Rss, Pss } = sumMemory(pid);
+  console.log(
+    `${state.padEnd(72)} resident ${Rss.toFixed(0).padStart(5)} MiB, proportional ${Pss.toFixed(0).padStart(5)} MiB`,
+  );
+}
+
+/** Returns the resident and the proportional memory of a process and its descendants, in MiB. */
+function sumMemory(pid: number): { readonly Rss: number; readonly Pss: number } {
   const sums = { Rss: 0, Pss: 0 };
   for (const each of listProcesses(pid)) {
-    const text = readFileSync(`/proc/${each}/smaps_rollup`, 'utf8');
+    const text = readIfAlive(`/proc/${each}/smaps_rollup`);
     for (const name of ['Rss', 'Pss'] as const)
-      sums[name] += Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)![1]) / 1024;
+      sums[name] += Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(text)?.[1] ?? 0) / 1024;
   }
-  console.log(
-    `${state.padEnd(72)} resident ${sums.Rss.toFixed(0).padStart(5)} MiB, proportional ${sums.Pss.toFixed(0).padStart(5)} MiB`,
+  return sums;
+}
+
+/** Lists a process and its descendants. */
+function listProcesses(pid: number): number[] {
+  const tasks = readdirSync(`/proc/${pid}/task`);
+  const children = tasks.flatMap((task) =>
+    readIfAlive(`/proc/${pid}/task/${task}/children`).trim().split(' ').filter(Boolean).map(Number),
   );
+  return [pid, ...children.filter((child) => existsSync(`/proc/${child}/task`)).flatMap(listProcesses)];
+}
+
+/** Returns the text of a file; empty if its process has ended. */
+function readIfAlive(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
 }

@@ -316,8 +316,10 @@ export interface Tasks {
   /** Compares numbers of a text with the results that they cite. */
   'verify-numbers': { input: { readonly results: readonly CitedResult[] }; output: readonly VerifiedNumber[] };
   'describe-tools': { input: null; output: { readonly json: string } };
-  /** Returns memory of an idle thread to the system. */
-  /** `prepared` is the thread that takes the next task of the lane; it keeps its open markets. */
+  /**
+   * Returns memory of an idle thread to the system. `prepared` is the thread that takes the next task of the lane; it
+   * keeps its open markets.
+   */
   rest: { input: { readonly prepared: number }; output: null };
   'risk-model-arrow': {
     input: StoredMatrix & { readonly assetIds: readonly string[]; readonly body: Readonly<Record<string, unknown>> };

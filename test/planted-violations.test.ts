@@ -129,7 +129,7 @@ const designPlants: Plant[] = [
   { file: 'src/services/of-framework.ts', text: formatImport('hono') },
   { file: 'src/services/of-numerics.ts', text: formatImport('#kernels/algebra/products.js') },
   { file: 'src/http/of-jobs.ts', text: formatImport('#jobs/job-system.js') },
-  { file: 'src/jobs/of-workers.ts', text: formatImport('#workers/main.js') },
+  { file: 'src/jobs/of-workers.ts', text: formatImport('#workers/tasks.js') },
   { file: 'workers/of-store.ts', text: formatImport('#store/port.js') },
 ];
 

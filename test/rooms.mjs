@@ -19,7 +19,11 @@ export const ROOMS = {
         ' ',
       ),
   },
-  'src/jobs': { values: ['base', 'domain', 'store'], types: ['market', 'contract'], packages: ['piscina', 'node:*'] },
+  'src/jobs': {
+    values: ['base', 'domain', 'store'],
+    types: ['market', 'contract'],
+    packages: ['piscina', 'node:*', '#bundle'],
+  },
   'src/views': {
     values: ['base', 'domain', 'kernels'],
     types: ['contract'],
@@ -28,7 +32,7 @@ export const ROOMS = {
   workers: {
     values: ['base', 'kernels', 'domain', 'market', 'views', 'contract'],
     types: ['jobs', 'store'],
-    packages: ['piscina', 'node:*', '#bundle', '#artifact-writer'],
+    packages: ['piscina', 'node:*', '#artifact-writer'],
   },
   'src/services': {
     values: ['base', 'domain', 'store', 'market', 'jobs'],
@@ -140,7 +144,6 @@ export const FAMILIES = {
     'reports',
     'sql',
     'tasks.ts',
-    'main.ts',
   ],
   'src/console': ['style', 'words', 'state', 'components', 'pages', 'shell', 'main.tsx'],
 };
@@ -261,7 +264,7 @@ const config = {
     ...Object.entries(ALCOVES).flatMap(([folder, { room, packages }]) => restrict(folder, room, packages, 1)),
     ...Object.keys(FAMILIES).flatMap(orderOf),
     {
-      files: ['workers/main.ts', 'test/**/*-worker.ts', 'test/own-lines.mjs', '**/*.config.ts'],
+      files: ['test/own-lines.mjs', '**/*.config.ts'],
       rules: { 'import/no-default-export': 'off' },
     },
   ],

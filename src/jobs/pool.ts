@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { Piscina } from 'piscina';
+import { findBundlePath } from '#bundle';
 import { openSpan, type OpenSpan, reportObjectRequests, reportTiming } from '#base/tracing/tracing.js';
 import { Refusal } from '#domain/base/refusals.js';
 import {
@@ -98,7 +99,7 @@ const KEPT_LANES_MAX = 3;
  * the heap of a warm thread once per job (25 MB alive, 12 MB of garbage per backtest).
  */
 const HEAP_HEADROOM_PERCENT = 300;
-const TASK_ENTRY = new URL('../../workers/main.js', import.meta.url);
+const TASKS = new URL('../../workers/tasks.js', import.meta.url);
 const THREAD_ENTRY = new URL('./thread-entry.cjs', import.meta.url);
 
 export interface LaneThreadsOptions {
@@ -108,7 +109,7 @@ export interface LaneThreadsOptions {
   /** True if a thread starts before the first task. */
   readonly startsAhead: boolean;
   readonly heapMegabytes: number;
-  /** Module of the threads' entry function. Default: the program's module. */
+  /** Module that exports `runTask` to the threads. Default: the module of the program. */
   readonly entry?: URL | undefined;
   readonly onFault: (fault: Error) => void;
 }
@@ -183,7 +184,7 @@ function start(options: LaneThreadsOptions): Threads {
     idleTimeout: IDLE_MS,
     niceIncrement: NICENESS[lane],
     workerData: {
-      entry: (entry ?? TASK_ENTRY).href,
+      entry: entry?.href ?? findBundlePath('tasks') ?? TASKS.href,
       numerics,
       threads: lane === 'heavy' ? threads : 1,
       running: runningCell,
@@ -243,7 +244,7 @@ export interface PoolOptions {
   readonly patienceMs?: number;
   /** Returns the client of the current request: undefined outside requests. Default: always undefined. */
   readonly findClient?: () => string | null | undefined;
-  /** Module of the threads' entry function. */
+  /** Module that exports `runTask` to the threads. Default: the module of the program. */
   readonly entry?: URL;
   /** Receives faults of threads outside of tasks. */
   readonly onFault?: (fault: Error) => void;

@@ -117,6 +117,6 @@ const tasks = {
 };
 
 // The entry point calls the task with the input that the test gives.
-export default createEntryPoint(
+export const runTask = createEntryPoint(
   Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
 );

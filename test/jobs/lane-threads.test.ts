@@ -83,7 +83,7 @@ let started = 0;
 const end = performance.now() + 40_000;
 async function lane() {
   for (; started < ${THREADS} && performance.now() < end; started++) {
-    const workerData = { required, entry: 'data:text/javascript,export default () => 0' };
+    const workerData = { required, entry: 'data:text/javascript,export const runTask = () => 0' };
     const thread = new Worker(require, { eval: true, execArgv: [], workerData });
     await new Promise((resolve) => thread.once('message', resolve));
     await new Promise((resolve) => setTimeout(resolve, Math.random() * 2));

@@ -73,7 +73,7 @@ export async function createProject(): Promise<Project> {
     await cp(path, resolvePath(path), { recursive: true });
   await symlink(resolve('node_modules'), resolvePath('node_modules'));
   await write('src/main.ts', SERVICE);
-  await write('workers/main.ts', 'export const worker = 1;\n');
+  await write('workers/tasks.ts', 'export const worker = 1;\n');
   await write('test/first.test.ts', 'export const first = 1;\n');
   await write(`${CLIENT}/divisor.ts`, 'export const client = 1;\n');
   await write('src/contract/api.ts', 'export const contract = 1;\n');

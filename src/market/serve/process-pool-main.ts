@@ -2,6 +2,7 @@ import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { findBundlePath } from '#bundle';
 import {
   ENTER_GROUP,
   findExcess,
@@ -253,7 +254,8 @@ function startProcess(purpose: ProcessKind): ChildProcess {
   const bytes = limits.bytes[purpose];
   const isProcessLimited = isLimited && bytes > 0;
   const group = isProcessLimited ? openGroup(bytes) : undefined;
-  const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
+  const tasks = findBundlePath('market-process-tasks') ?? new URL('./market-process-tasks.js', import.meta.url);
+  const child = fork(fileURLToPath(tasks), {
     serialization: 'advanced',
     ...(isProcessLimited && { execPath: SHELL }),
     execArgv: isProcessLimited ? [...listLimitArguments(bytes, group), process.execPath, ...nodeOptions] : nodeOptions,

@@ -1,3 +1,0 @@
-import { findBundlePath } from '#bundle';
-
-await import(findBundlePath('market-process-tasks') ?? './market-process-tasks.js');

@@ -84,7 +84,10 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
   };
 }
 
-function shareTables(market: MarketData): SharedTables {
+/** Returns the tables of a market in shared memory. */
+export function shareTables(
+  market: Pick<MarketData, 'identifiers' | 'reference' | 'actions' | 'universes' | 'series'>,
+): SharedTables {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
   const before = formatLines([axes, ...createSpellLines(market.reference.rows)]);
   const { text: actions, places } = createActionLines(market, new TextEncoder().encode(before).length);

@@ -1,5 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareTables } from '#domain/market/market-handle.js';
 import { findPagedFile, isPaged, type PagedFile } from '#kernels/memory/paged-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
@@ -129,19 +129,12 @@ export function createOutgoingMarket(
     queues[queue].catch(() => {}); // fails later writes of the queue, and is thrown at the end
   }
 
-  async function sendRest({ dates, ...tables }: MarketContent): Promise<void> {
-    const sharedMarket = shareMarket({
-      ...tables,
-      dates,
-      datasetId: '',
-      contentHash: '',
-      adjustment: 'none',
-      fields: new Map(),
-    });
+  async function sendRest({ dates, ...content }: MarketContent): Promise<void> {
+    const { tables, actionPlaces } = shareTables(content);
     const pieces = [
       new Uint8Array(dates.buffer, dates.byteOffset, dates.byteLength),
-      new Uint8Array(sharedMarket.tables),
-      new Uint8Array(sharedMarket.actionPlaces),
+      new Uint8Array(tables),
+      new Uint8Array(actionPlaces),
     ] as const;
     const edges = sliceEdges(panels!, files ?? []);
     const { file, offset } = await write([...pieces, ...edges]);

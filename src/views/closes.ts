@@ -15,7 +15,14 @@ import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { StoredModels } from '#domain/risk/stored-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { findPublishedDivisor, openPanelRows, readDecimals, roundOnDay, roundValues } from './run-columns.js';
+import {
+  findPublishedDivisor,
+  openPanelRows,
+  readDecimals,
+  readIndexSeries,
+  roundOnDay,
+  roundValues,
+} from './run-columns.js';
 
 /**
  * Returns the closes of the index of a run.
@@ -25,13 +32,10 @@ import { findPublishedDivisor, openPanelRows, readDecimals, roundOnDay, roundVal
 export function createClosesView(columns: RunColumns, through?: Day): IndexCloses {
   const allDays = columns.i32('days');
   const days = through === undefined ? allDays : allDays.subarray(0, findLastAtMost(allDays, through) + 1);
-  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const readValues = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, firstPosition, firstPosition + days.length);
   const readLevels = (variant: ReturnVariant): (number | null)[] => {
     const { level } = VARIANT_BLOCKS[variant];
     return columns.has(level)
-      ? toFiniteNumbers(roundValues(columns, { of: 'level', days }, readValues(level)))
+      ? toFiniteNumbers(roundValues(columns, { of: 'level', days }, readIndexSeries(columns, level, days)))
       : Array.from(days, () => null);
   };
   return {
@@ -39,7 +43,7 @@ export function createClosesView(columns: RunColumns, through?: Day): IndexClose
     price: readLevels('price'),
     total: readLevels('total'),
     net: readLevels('net'),
-    divisor: toFiniteNumbers(readValues(findPublishedDivisor(columns))),
+    divisor: toFiniteNumbers(readIndexSeries(columns, findPublishedDivisor(columns), days)),
     ...computeCompositions(columns, days),
     rounded: Array.from(days, (day) => readDecimals(columns, 'level', day) !== undefined),
     traded: listTraded(columns, days),

@@ -2,12 +2,12 @@ import type { DividendPointsView } from '#contract/analytics/run-views.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/base/findings.js';
-import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
+import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { addMonths, formatDay, toCivilDate } from '#domain/base/time.js';
 import type { DividendFraction } from '#domain/books/announced-dividends.js';
 import { computeReinvestment } from '#domain/books/pro-forma.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
-import { openPanelRows } from './run-columns.js';
+import { openPanelRows, readIndexSeries } from './run-columns.js';
 import { findDatesWithin, type RequestedDates } from './run-window.js';
 
 export interface DividendPointsInput {
@@ -98,22 +98,16 @@ function getTax({ header: { treatment } }: RunColumns): TreatmentSpec['withholdi
 export function readLevels(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
   const { variant } = columns.header;
-  return readIndexValues(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
+  return readIndexSeries(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
 function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_id: indexId } }: RunColumns): boolean {
   return hasOwn || runId === indexId;
 }
 
-function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
-  const days = columns.i32('days');
-  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  return columns.f64(block, firstPosition, firstPosition + days.length);
-}
-
 function listStoredPoints(columns: RunColumns): Map<number, DividendPoints> {
-  const points = readIndexValues(columns, 'dividendPoints');
-  const net = readIndexValues(columns, 'netDividendPoints');
+  const points = readIndexSeries(columns, 'dividendPoints');
+  const net = readIndexSeries(columns, 'netDividendPoints');
   const positions = [...points.keys()].filter(
     (position) => position > 0 && (points[position] !== 0 || net[position] !== 0),
   );

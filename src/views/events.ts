@@ -1,7 +1,6 @@
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/header.js';
 import { openRecordParts, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { findLastAtMost } from '#domain/base/numbers.js';
 import {
   computeBoughtValue,
   computeGrowthStep,
@@ -13,7 +12,7 @@ import {
 import type { ExportTableName } from '#domain/outputs/exports.js';
 import { createUncached, type DatedFigures } from './dated-figures.js';
 import { type ExportSource, type Producer, yieldBatches } from './formats/batch.js';
-import { listCountChanges, listRunEffects, type RunEffect } from './run-columns.js';
+import { listCountChanges, listRunEffects, readIndexSeries, type RunEffect } from './run-columns.js';
 import { createSpan } from './run-window.js';
 
 /**
@@ -116,8 +115,7 @@ function listFigures({ columns, window }: ExportSource, { days, divisor }: RunDa
 
 /** Returns the divisor of the index for the index's own return variant, on the dates of the run, [T]. */
 export function readDivisors(columns: RunColumns, days: Int32Array): Float64Array {
-  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, firstPosition, firstPosition + days.length);
+  return readIndexSeries(columns, VARIANT_BLOCKS[columns.header.variant].divisor, days);
 }
 
 /**
@@ -207,14 +205,12 @@ interface Holding {
 
 function createHoldingsReader(columns: RunColumns): { before(position: number): Holding } {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
-  const days = columns.i32('days');
-  const level = columns.f64('indexLevel');
-  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  const level = readIndexSeries(columns, 'indexLevel');
   const block = hasOwn ? 'indexWeights' : 'weights';
   return {
     before: (offset) => ({
       weights: columns.f64(block, (offset - 1) * names.length, offset * names.length),
-      growth: level[firstPosition + offset]! / level[firstPosition + offset - 1]!,
+      growth: level[offset]! / level[offset - 1]!,
       isIndex: hasOwn || runId === indexId,
     }),
   };

@@ -18,7 +18,7 @@ import { readCarriedClose } from '#domain/market/growth.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import { formatCashName } from '#domain/outputs/exports.js';
-import { type CountChange, listCountChanges, listRunEffects, type RunEffect } from './run-columns.js';
+import { type CountChange, listCountChanges, listRunEffects, readIndexSeries, type RunEffect } from './run-columns.js';
 
 interface PricedRun {
   readonly columns: RunColumns;
@@ -156,18 +156,15 @@ interface RunReader {
 
 function readRun(columns: RunColumns): RunReader {
   const days = columns.i32('days');
-  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, firstPosition, firstPosition + days.length);
   const sharesAreKept = columns.has('dividendPoints');
   const variant = sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant;
   const blocks = VARIANT_BLOCKS[variant];
   return {
     columns,
     days,
-    level: readIndexBlock(blocks.level),
-    divisor: readIndexBlock(blocks.divisor),
-    exact: columns.has('exactDivisor') ? readIndexBlock('exactDivisor') : null,
+    level: readIndexSeries(columns, blocks.level, days),
+    divisor: readIndexSeries(columns, blocks.divisor, days),
+    exact: columns.has('exactDivisor') ? readIndexSeries(columns, 'exactDivisor', days) : null,
     effects: listRunEffects(columns),
     counts: listCountChanges(columns),
     sharesAt: createStoredShares(columns),

@@ -1,6 +1,6 @@
 import type { LevelsView } from '#contract/analytics/analytics.js';
 import { computeDrawdown, computeReturns, rebase } from '#domain/analytics/returns.js';
-import { VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
+import { type BlockName, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -9,23 +9,20 @@ import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.
 import { type Producer, yieldBatches } from './formats/batch.js';
 import { createJsonObject, createSeriesMember, createTextMember, encodeDays } from './json/objects.js';
 import type { JsonWriter } from './json/writer.js';
-import { findPublishedDivisor, roundValues } from './run-columns.js';
+import { findPublishedDivisor, readIndexSeries, roundValues } from './run-columns.js';
 import { createSpan } from './run-window.js';
 
 export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) => {
   const days = columns.i32('days');
   const { from, to } = createSpan(days, window);
   const level = columns.f64('level');
-  const firstPosition = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.f64(block, firstPosition, firstPosition + days.length);
-  const readKnownLevels = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
-    columns.has(block) ? readIndexBlock(block) : new Float64Array(days.length).fill(Number.NaN);
+  const readKnownLevels = (block: BlockName): Float64Array =>
+    columns.has(block) ? readIndexSeries(columns, block, days) : new Float64Array(days.length).fill(Number.NaN);
   const readVariant = (name: ReturnVariant): Float64Array => readKnownLevels(VARIANT_BLOCKS[name].level);
   const selectRange = (values: Float64Array): Float64Array => values.subarray(from, to);
   const roundLevels = (values: Float64Array): Float64Array =>
     roundValues(columns, { of: 'level', days: days.subarray(from, to) }, selectRange(values));
-  const indexLevel = readIndexBlock('indexLevel');
+  const indexLevel = readIndexSeries(columns, 'indexLevel', days);
   return yieldBatches<'levels'>(
     {
       count: to - from,
@@ -38,7 +35,7 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, offset) =
         net: roundLevels(readVariant('net')),
         dividend_points: selectRange(readKnownLevels('dividendPoints')),
         net_dividend_points: selectRange(readKnownLevels('netDividendPoints')),
-        divisor: selectRange(readIndexBlock(findPublishedDivisor(columns))),
+        divisor: selectRange(readIndexSeries(columns, findPublishedDivisor(columns), days)),
         return: selectRange(prependMissing(computeReturns(level))),
         drawdown: selectRange(computeDrawdown(level)),
         costs: selectRange(columns.f64('costs')),
@@ -80,8 +77,7 @@ export function createIndexLevels(columns: RunColumns, { variant, start, end }: 
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = Math.max(from, end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1);
   const chosenVariant = variant ?? columns.header.variant;
-  const { level, divisor } = VARIANT_BLOCKS[chosenVariant];
-  if (!columns.has(level)) throw createNotAvailable(columns, chosenVariant);
+  const { level, divisor } = findVariantBlocks(columns, chosenVariant);
   return {
     indexId: columns.header.run_id,
     variant: chosenVariant,
@@ -97,9 +93,15 @@ export function roundLevels(columns: RunColumns, query: LevelsQuery): PublishedL
   return { ...others, days, levels: roundValues(columns, { of: 'level', days }, levels) };
 }
 
-function createNotAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
+/**
+ * Returns the blocks of a return variant of the index.
+ * @throws Refusal VARIANT_NOT_AVAILABLE if the run has no prices for the return variant
+ */
+export function findVariantBlocks(columns: RunColumns, variant: ReturnVariant): (typeof VARIANT_BLOCKS)[ReturnVariant] {
+  const blocks = VARIANT_BLOCKS[variant];
+  if (columns.has(blocks.level)) return blocks;
   const acceptedVariants = RETURN_VARIANTS.filter((returnVariant) => columns.has(VARIANT_BLOCKS[returnVariant].level));
-  return new Refusal(
+  throw new Refusal(
     'VARIANT_NOT_AVAILABLE',
     `The run of ${columns.header.run_id} has no ${variant} return: its prices include dividends, and it has ${acceptedVariants.join(', ')}.`,
     { variant, accepted: acceptedVariants },

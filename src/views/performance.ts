@@ -20,9 +20,9 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { addMonths, formatDay } from '#domain/base/time.js';
 import { estimateCommonPeriods, estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { createIndexLevels } from './levels.js';
+import { findVariantBlocks } from './levels.js';
 import type { WithFindings } from './preview.js';
-import { roundOnDay } from './run-columns.js';
+import { readIndexSeries, roundOnDay } from './run-columns.js';
 import { createWindowSpan, type RequestedDates } from './run-window.js';
 import { findStoredDate } from './weights.js';
 
@@ -52,9 +52,10 @@ export function createPerformanceView(
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
   const periods = estimatePeriodsPerYear(allDays);
-  const measuredValues = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
+  const ownBlock = variant === null ? 'indexLevel' : findVariantBlocks(columns, variant).level;
+  const measuredValues = isIndex ? readIndexSeries(columns, ownBlock, days) : columns.f64('level', from, to + 1);
   const level = rebase(measuredValues, 100);
-  const index = rebase(readIndexOn(columns, days), 100);
+  const index = rebase(readIndexSeries(columns, 'indexLevel', days), 100);
   const endLevel = measuredValues.at(-1)!;
   const createSeries = (name: string, values: Float64Array): SeriesPayload => ({
     index: dates,
@@ -107,23 +108,9 @@ export function createMetricsView(columns: RunColumns): RunMetrics {
   const days = columns.i32('days');
   return computeBacktestMetrics(
     rebase(columns.f64('level'), 100),
-    rebase(readIndexOn(columns, days), 100),
+    rebase(readIndexSeries(columns, 'indexLevel', days), 100),
     estimatePeriodsPerYear(days),
   );
-}
-
-/**
- * Returns the index levels in points on dates of a run, [T]. The index has a level on every date of its run.
- * @param variant return variant. Default: the variant of the index
- * @throws Refusal VARIANT_NOT_AVAILABLE
- */
-function readIndexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
-  const indexDays = columns.i32('indexDays');
-  const level =
-    variant === null
-      ? columns.f64('indexLevel')
-      : createIndexLevels(columns, { variant, start: null, end: null }).levels;
-  return Float64Array.from(days, (day) => level[findLastAtMost(indexDays, day)]!);
 }
 
 /** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */
@@ -193,7 +180,7 @@ export function createSummaryView(columns: RunColumns): RunFiguresPayload {
     level: isIndex ? roundOnDay(columns, 'level', days.at(-1)!)(columns.f64('indexLevel').at(-1)!) : level.at(-1)!,
     return_variant: header.variant,
     ...computeMoves(days, level),
-    index: isIndex ? computeMoves(days, readIndexOn(columns, days)) : null,
+    index: isIndex ? computeMoves(days, readIndexSeries(columns, 'indexLevel', days)) : null,
     last_rebalance: formatDay(findStoredDate(header.rebalances.at(-1)!, days, days.at(-1)!)),
   };
 }

@@ -11,12 +11,18 @@ import {
 import type { RunRecord } from '#domain/backtest/record.js';
 import { findRunSettings, readRunShareTerms, type StoredRebalance } from '#domain/backtest/run-file/header.js';
 import { readRecord, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { formatDay } from '#domain/base/time.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/market/action-effects.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { listCountChanges, listRunEffects, openPanelRows, type PanelRows, type RunEffect } from './run-columns.js';
+import {
+  listCountChanges,
+  listRunEffects,
+  openPanelRows,
+  type PanelRows,
+  readIndexSeries,
+  type RunEffect,
+} from './run-columns.js';
 import { readWindow, type WindowSpan } from './run-window.js';
 import { type ActiveRisk, type HeldRisk, readPositiveWeights } from './weights.js';
 
@@ -156,7 +162,7 @@ function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[] {
   const netReturn =
     value.reduce((product, after, t) => (t === 0 ? 1 : product * gross[t]! * (after / (after + costs[t]!))), 1) - 1;
   const drawdown = computeDrawdown(level);
-  const trackedLevels = readIndexLevels(columns);
+  const trackedLevels = readIndexSeries(columns, 'indexLevel');
   const measuredMetrics = computeBacktestMetrics(level, trackedLevels, estimatePeriodsPerYear(columns.i32('days')));
   return [
     createCheck({
@@ -225,13 +231,6 @@ function checkMetrics(measuredMetrics: BacktestMetrics, reportedMetrics: Backtes
         right: reportedMetrics[name] ?? 0,
       }),
     );
-}
-
-/** Returns the levels of the index that the portfolio follows, on the dates of the run. */
-function readIndexLevels(columns: RunColumns): Float64Array {
-  const days = columns.i32('days');
-  const begin = findFirstAtLeast(columns.i32('indexDays'), days[0]!);
-  return columns.f64('indexLevel', begin, begin + days.length);
 }
 
 /** Checks that a portfolio without costs has exactly the return of its index. Strategies are not checked. */

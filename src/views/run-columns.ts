@@ -276,6 +276,16 @@ function computeKey({ header }: RunColumns, { name, at }: Pick<RunEffect, 'name'
   return at * header.names.length + name;
 }
 
+/**
+ * Returns a series of the index on consecutive dates of a run, [T]. The index has a value on every date of its run, and
+ * may begin earlier.
+ * @param days dates of the run. Default: all
+ */
+export function readIndexSeries(columns: RunColumns, block: BlockName, days = columns.i32('days')): Float64Array {
+  const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
+  return columns.f64(block, first, first + days.length);
+}
+
 /** Levels of a stored run and of its index on the dates of the run, [T] each. */
 interface RunLevelSeries {
   readonly days: Int32Array;
@@ -285,10 +295,7 @@ interface RunLevelSeries {
 
 export function readRunLevels(columns: RunColumns): RunLevelSeries {
   const days = columns.i32('days').slice();
-  const indexDays = columns.i32('indexDays');
-  const indexLevel = columns.f64('indexLevel');
-  const index = Float64Array.from(days, (day) => indexLevel[Math.max(0, findLastAtMost(indexDays, day))]!);
-  return { days, level: columns.f64('level').slice(), index };
+  return { days, level: columns.f64('level').slice(), index: readIndexSeries(columns, 'indexLevel', days).slice() };
 }
 
 /** Returns the stored labels of a run's securities; empty lists if the version of the run did not store labels. */

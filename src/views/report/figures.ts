@@ -10,7 +10,7 @@ import type { RunLabels } from '#domain/backtest/run-file/blocks.js';
 import { readRunGrowthTerms, restoreTreatment } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText, type Finding } from '#domain/base/findings.js';
-import { findLastAtMost, roundHalfAwayFromZero } from '#domain/base/numbers.js';
+import { roundHalfAwayFromZero } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay, toCivilDate } from '#domain/base/time.js';
 import { listAnnouncedDividends, listPaidDividends } from '#domain/books/announced-dividends.js';
@@ -42,7 +42,7 @@ import { createDividendPointsView, type DividendPointsInput } from '../dividend-
 import { computeWeightsByGroup, createSideGroups, sumGroups } from '../exposure-series.js';
 import { watchBreaches, type WatchedBreaches, type WatchedRule, watchRules } from '../limits.js';
 import { computeRebalanceFigures, createWeightsReader, type RebalanceFigures } from '../rebalances.js';
-import { readDecimals, readStoredLabels } from '../run-columns.js';
+import { readDecimals, readIndexSeries, readStoredLabels } from '../run-columns.js';
 import { createWeightsView, type HeldRisk, readPositiveWeights } from '../weights.js';
 
 /** Reason why content is not available. */
@@ -370,7 +370,7 @@ export function createRunFigures({
     levelDecimals: readDecimals(columns, 'level', days.at(-1)!) ?? 2,
     weightDecimals: readDecimals(columns, 'weights', days.at(-1)!) ?? null,
     level,
-    indexLevel: callOnce(() => ({ days, values: readIndexLevels(columns, days) })),
+    indexLevel: callOnce(() => ({ days, values: rebase(readIndexSeries(columns, 'indexLevel', days), 100) })),
     benchmark: callOnce(() => findBenchmark(columns)),
     drawdown: callOnce(() => ({ days, values: computeDrawdown(level.values) })),
     volatility: callOnce(() => findVolatility(level)),
@@ -401,13 +401,6 @@ export function createRunFigures({
     risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, getConstituents()))),
     findName: (identifier) => getLabels().names[getPositions().get(identifier) ?? -1] ?? null,
   };
-}
-
-/** Returns the level of the index that the portfolio follows, on the dates of the run. It is rebased to 100. */
-function readIndexLevels(columns: RunColumns, days: Int32Array): Float64Array {
-  const indexDays = columns.i32('indexDays');
-  const from = findLastAtMost(indexDays, days[0]!);
-  return rebase(columns.f64('indexLevel', from, from + days.length), 100);
 }
 
 function findBenchmark(columns: RunColumns): (DatedLine & { readonly id: string }) | null {

@@ -1,5 +1,4 @@
 import type { PerformanceView, RunFiguresPayload } from '#contract/analytics/run-views.js';
-import type { SeriesPayload } from '#contract/payloads.js';
 import type { RunMetrics } from '#contract/runs.js';
 import {
   computeAnnualReturns,
@@ -20,6 +19,15 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { addMonths, formatDay } from '#domain/base/time.js';
 import { estimateCommonPeriods, estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
+import {
+  createJsonObject,
+  createSeriesMember,
+  createValueMember,
+  createWrittenMember,
+  encodeDays,
+  writeSeriesBody,
+} from './json/objects.js';
+import type { JsonWriter } from './json/writer.js';
 import { findVariantBlocks } from './levels.js';
 import type { WithFindings } from './preview.js';
 import { readIndexSeries, roundOnDay } from './run-columns.js';
@@ -35,21 +43,30 @@ interface PerformanceQuery extends RequestedDates {
   readonly variant: ReturnVariant | null;
 }
 
+/** Members of the view that are not series. */
+type Figures = Omit<WithFindings<PerformanceView>, 'level' | 'index_level' | 'benchmark_level' | 'drawdown'>;
+
+/** Levels and figures of a run in a window. */
+export interface Performance extends Figures {
+  readonly days: Int32Array;
+  /** Level of the measured series, 100 on the first date, [T]. The next field is that of the index. */
+  readonly level: Float64Array;
+  readonly index: Float64Array;
+  /** Levels of the benchmark; null if there are none. */
+  readonly sharedDates: SharedDates | null;
+}
+
 /**
  * Returns the levels and figures of the portfolio or the index of a stored run. All figures are measured only within
  * the window.
  * @throws Refusal RANGE_TOO_SHORT, VARIANT_NOT_AVAILABLE
  * @cost reads the levels
  */
-export function createPerformanceView(
-  columns: RunColumns,
-  { of, variant, ...window }: PerformanceQuery,
-): WithFindings<PerformanceView> {
+export function createPerformance(columns: RunColumns, { of, variant, ...window }: PerformanceQuery): Performance {
   const { header } = columns;
   const allDays = columns.i32('days');
   const { from, to } = createWindowSpan(allDays, window);
   const days = allDays.subarray(from, to + 1);
-  const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
   const periods = estimatePeriodsPerYear(allDays);
   const ownBlock = variant === null ? 'indexLevel' : findVariantBlocks(columns, variant).level;
@@ -57,37 +74,32 @@ export function createPerformanceView(
   const level = rebase(measuredValues, 100);
   const index = rebase(readIndexSeries(columns, 'indexLevel', days), 100);
   const endLevel = measuredValues.at(-1)!;
-  const createSeries = (name: string, values: Float64Array): SeriesPayload => ({
-    index: dates,
-    data: [...values],
-    name,
-  });
   return {
     index_id: header.run_id,
     of,
     return_variant: variant ?? header.variant,
     requested_start: window.start ?? formatDay(allDays[0]!),
     requested_end: window.end ?? formatDay(allDays.at(-1)!),
-    start: dates[0]!,
-    end: dates.at(-1)!,
-    observations: dates.length,
+    start: formatDay(days[0]!),
+    end: formatDay(days.at(-1)!),
+    observations: days.length,
+    days,
     end_level: isIndex ? roundOnDay(columns, 'level', days.at(-1)!)(endLevel) : endLevel,
     day_return: level.at(-1)! / level.at(-2)! - 1, // a window has at least two dates
-    level: createSeries('level', level),
-    index_level: createSeries('index_level', index),
+    level,
+    index,
     benchmark: header.benchmark?.id ?? null,
     benchmark_variant: header.benchmark?.variant ?? null,
-    benchmark_level: readBenchmarkWithin(columns, days),
-    drawdown: createSeries('drawdown', computeDrawdown(level)),
+    sharedDates: findSharedWithBenchmark(columns, days),
     metrics: computeBacktestMetrics(level, isIndex ? null : index, periods),
     statistics: computeReturnStatistics(level, periods),
     benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measuredValues }),
     drawdowns: listDrawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
-      peak: dates[peak]!,
-      trough: dates[trough]!,
-      recovery: recovery === null ? null : dates[recovery]!,
+      peak: formatDay(days[peak]!),
+      trough: formatDay(days[trough]!),
+      recovery: recovery === null ? null : formatDay(days[recovery]!),
       depth,
-      sessions: (recovery ?? dates.length - 1) - peak,
+      sessions: (recovery ?? days.length - 1) - peak,
     })),
     annual_returns: Object.fromEntries(computeAnnualReturns(days, level).map(([year, value]) => [String(year), value])),
     findings: warnWithin(columns, days),
@@ -98,6 +110,48 @@ export function createPerformanceView(
       ]),
     ),
   };
+}
+
+const createFigure = <M extends keyof Figures>(member: M) =>
+  createValueMember<Figures[M], Performance>((performance) => performance[member]);
+
+const PERFORMANCE = createJsonObject<WithFindings<PerformanceView>, Performance & { readonly dates: Uint8Array }>({
+  index_id: createFigure('index_id'),
+  of: createFigure('of'),
+  return_variant: createFigure('return_variant'),
+  requested_start: createFigure('requested_start'),
+  requested_end: createFigure('requested_end'),
+  start: createFigure('start'),
+  end: createFigure('end'),
+  observations: createFigure('observations'),
+  end_level: createFigure('end_level'),
+  day_return: createFigure('day_return'),
+  level: createSeriesMember('level', ({ level, dates }) => ({ dates, values: level })),
+  index_level: createSeriesMember('index_level', ({ index, dates }) => ({ dates, values: index })),
+  benchmark: createFigure('benchmark'),
+  benchmark_variant: createFigure('benchmark_variant'),
+  benchmark_level: createWrittenMember((json, { sharedDates }) => {
+    if (sharedDates === null) return json.raw('null');
+    const { days, benchmark } = sharedDates;
+    writeSeriesBody(json, { name: 'benchmark_level', dates: encodeDays(days), values: rebase(benchmark, 100) });
+  }),
+  drawdown: createSeriesMember('drawdown', ({ level, dates }) => ({ dates, values: computeDrawdown(level) })),
+  metrics: createFigure('metrics'),
+  statistics: createFigure('statistics'),
+  benchmark_statistics: createFigure('benchmark_statistics'),
+  drawdowns: createFigure('drawdowns'),
+  annual_returns: createFigure('annual_returns'),
+  findings: createFigure('findings'),
+  monthly_returns: createFigure('monthly_returns'),
+});
+
+/**
+ * Writes a PerformanceView as JSON.
+ * @throws Refusal NUMERIC_FAILURE
+ * @cost 20 ns per number
+ */
+export function writePerformance(json: JsonWriter, performance: Performance): void {
+  PERFORMANCE.write(json, { ...performance, dates: encodeDays(performance.days) });
 }
 
 /**
@@ -111,17 +165,6 @@ export function createMetricsView(columns: RunColumns): RunMetrics {
     rebase(readIndexSeries(columns, 'indexLevel', days), 100),
     estimatePeriodsPerYear(days),
   );
-}
-
-/** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */
-function readBenchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
-  const sharedDates = findSharedWithBenchmark(columns, days);
-  if (sharedDates === null) return null;
-  return {
-    index: Array.from(sharedDates.days, formatDay),
-    data: [...rebase(sharedDates.benchmark, 100)],
-    name: 'benchmark_level',
-  };
 }
 
 interface SharedDates {

@@ -85,7 +85,7 @@ import { estimateOverviewBytes, writeOverview } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
 import { roundLevels, writeLevels } from '#views/levels.js';
 import { createLimitsView } from '#views/limits.js';
-import { createMetricsView, createPerformanceView, createSummaryView } from '#views/performance.js';
+import { createMetricsView, createPerformance, createSummaryView, writePerformance } from '#views/performance.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
 import { decomposeRisk, type MeasuredFactors } from '#views/run-risk.js';
 import { type ActiveRisk, createWeightsView, type HeldRisk, type WeightsOnDate } from '#views/weights.js';
@@ -938,10 +938,12 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   },
   metrics: { show: (query) => computeRunView(query, createMetricsView) },
   performance: {
-    show: (query) =>
-      computeRunView(query, (run) =>
-        createPerformanceView(run, { ...selectMeasuredSeries(query), ...createWindow(query) }),
-      ),
+    show(query) {
+      const performance = useRunFile(query.columns, (run) =>
+        createPerformance(run, { ...selectMeasuredSeries(query), ...createWindow(query) }),
+      );
+      return { write: (json) => writePerformance(json, performance) };
+    },
   },
   rebalances: { show: (query) => computeRunView(query, listRebalances) },
   rebalance: { show: (query) => computeRunView(query, (run) => createRebalanceView(run, query.date)) },

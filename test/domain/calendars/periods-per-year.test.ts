@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createPerformanceView } from '#views/performance.js';
+import { createPerformance } from '#views/performance.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
@@ -76,7 +76,7 @@ test.each([
   const bytes = createRunColumns(run, { contentHash: 'x' });
   const columns = openColumns((from, to) => bytes.slice(from, to));
   const request = { of: 'portfolio', variant: null, start: null, end: null } as const;
-  const { statistics } = createPerformanceView(columns, request);
+  const { statistics } = createPerformance(columns, request);
   const losses = computeMean(returns.map((value) => Math.min(value, 0) ** 2));
   expect(statistics.downside_volatility).toBeCloseTo(Math.sqrt(year * losses), 12);
 });

@@ -100,7 +100,7 @@ export interface DatasetActivity {
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
   /** Runs work with a free id that consists of the stem and a number. The id is reserved while the work runs. */
   withFreeId<T>(idStem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
-  /** Runs work on a store as a load. No other load runs at the same time. */
+  /** Runs work on a store, which counts as being read until the work has ended. `beginReading` admits it before. */
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;
 }
 

@@ -8,7 +8,7 @@ import { createRunFigures, type Missing, type RiskResult, type RunFigures } from
 import { renderReport } from '#views/report/render-report.js';
 import { type FontShelf, openFonts } from '#views/report/text.js';
 import { formatOverview } from '../runs/stored-runs.js';
-import { measureRisk, readHoldings } from '../views/run-view.js';
+import { measureRisk, readHoldings } from '../views/run-holdings.js';
 import { openCachedCalendars, openCachedMarket, runOnEngine } from '../input/inputs.js';
 import { useRunFile } from '../run-files.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';

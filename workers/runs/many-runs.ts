@@ -56,7 +56,7 @@ import {
 } from '../input/inputs.js';
 import { copyOutput, writeOutputs, writeRowsInBlocks } from '../output/task-outputs.js';
 import { useRunFile } from '../run-files.js';
-import { findHoldingPositions, listHoldingsByName, sumAbsent } from '../views/run-view.js';
+import { findHoldingPositions, listHoldingsByName, sumAbsent } from '../views/run-holdings.js';
 
 /** Number of paths between two checks for a cancellation. They take a few milliseconds. */
 const PATHS_PER_STEP = 4_096;

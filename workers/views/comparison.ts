@@ -44,7 +44,7 @@ import {
   listHoldingsByName,
   measureRisk,
   readHoldings,
-} from './run-view.js';
+} from './run-holdings.js';
 
 interface BenchmarkInput {
   readonly indexId: string;

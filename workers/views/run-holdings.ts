@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { compareText } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
-import { assertNoErrors, Refusal } from '#domain/base/refusals.js';
+import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { createComposer } from '#domain/books/composer.js';
 import { isOutside } from '#domain/books/universe.js';
@@ -24,8 +24,7 @@ import {
   type RiskShares,
 } from '#domain/risk/contributions.js';
 import { describeExclusion, type ReturnWindow } from '#domain/risk/return-panel.js';
-import type { TaskControl } from '#jobs/tasks/messages.js';
-import type { InputOfView, RunViewName } from '#jobs/tasks/views.js';
+import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import {
@@ -35,9 +34,7 @@ import {
   formatProFormaCsv,
   readHoldingsAtEnd,
 } from '#views/actions.js';
-import { createDividendPointsView } from '#views/dividend-points.js';
 import type { JsonWriter } from '#views/json/writer.js';
-import { computeRunFractions } from '#views/report/figures.js';
 import { createDatapoints } from '#views/risk-estimate.js';
 import { type ActiveRisk, type HeldRisk, type WeightsOnDate, readPositiveWeights } from '#views/weights.js';
 import { openCachedCalendars, openCachedMarket, openModels } from '../input/inputs.js';
@@ -308,48 +305,10 @@ export interface ComputedView {
   write(json: JsonWriter): void;
 }
 
-/** Computation of a view from the columns of a run, and its output. */
-export interface RunView<N extends RunViewName> {
-  show(input: InputOfView<N>, control: TaskControl): ComputedView | Promise<ComputedView>;
-  /** Writes a table of the view in the requested format, if its route offers formats other than JSON. */
-  file?(input: InputOfView<N>, control: TaskControl): Uint8Array | Promise<Uint8Array>;
-}
-
-/** Returns a view that is written as one JSON object. */
-export const createObjectView = (view: object): ComputedView => ({ write: (json) => json.value(view) });
-
 /** Returns the requested window. An open side is null. */
 export const createWindow = ({ start, end }: Window) => ({ start: start ?? null, end: end ?? null });
 
 interface Window {
   readonly start?: string | undefined;
   readonly end?: string | undefined;
-}
-
-/** Computes the dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
-export function showDividendPoints({ columns, market: handle, ...query }: InputOfView<'dividend-points'>): object {
-  const market = openCachedMarket(handle);
-  if (market.adjustment === 'total')
-    throw new Refusal(
-      'VARIANT_NOT_AVAILABLE',
-      'The prices of the store include dividends, so paid dividends cannot be derived from them.',
-    );
-  return useRunFile(columns, (run) => {
-    const sm = openMarketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
-    return createDividendPointsView(run, { window: createWindow(query), ...computeRunFractions(run, sm) });
-  });
-}
-
-/**
- * Returns the series that a performance view measures. Default: the index if a variant is requested, otherwise the
- * portfolio.
- * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
- */
-export function selectMeasuredSeries({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {
-  if (of === 'portfolio' && variant !== undefined) {
-    const message = `The portfolio has only the return of its run; variant ${variant} belongs to the index.`;
-    const finding = { severity: 'error', code: 'NOT_IN_CHOICES', message, path: 'of', accepted: ['index'] } as const;
-    assertNoErrors('query', [finding]);
-  }
-  return { of: of ?? (variant === undefined ? 'portfolio' : 'index'), variant: variant ?? null } as const;
 }

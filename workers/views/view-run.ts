@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { summariseRun } from '#domain/backtest/summary.js';
 import { compareText, type Finding } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
-import { Refusal } from '#domain/base/refusals.js';
+import { assertNoErrors, Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { createComposer } from '#domain/books/composer.js';
 import { openMarketOn } from '#domain/books/window.js';
@@ -73,6 +73,7 @@ import { createAssetView } from '#views/asset.js';
 import { addPartContributions, createAttributionView, createFactorAttributionView } from '#views/attribution.js';
 import { estimateComparisonBytes, formatComparisonCsv, writeComparison } from '#views/comparison.js';
 import { createBookHoldings, openStoredHoldings } from '#views/dated-figures.js';
+import { createDividendPointsView } from '#views/dividend-points.js';
 import {
   createExposuresFile,
   createLimitsFile,
@@ -87,6 +88,7 @@ import { roundLevels, writeLevels } from '#views/levels.js';
 import { createLimitsView } from '#views/limits.js';
 import { createMetricsView, createPerformance, createSummaryView, writePerformance } from '#views/performance.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
+import { computeRunFractions } from '#views/report/figures.js';
 import { decomposeRisk, type MeasuredFactors } from '#views/run-risk.js';
 import { type ActiveRisk, createWeightsView, type HeldRisk, type WeightsOnDate } from '#views/weights.js';
 import {
@@ -102,8 +104,8 @@ import { getFigures, useRunFile } from '../run-files.js';
 import { openCompared, showComparison, showGroups, showReconciliation, showRollingRisk } from './comparison.js';
 import {
   type ComparedWeights,
+  type ComputedView,
   createHoldingDatapoints,
-  createObjectView,
   createWindow,
   findHoldingPositions,
   formatWindowDates,
@@ -116,13 +118,10 @@ import {
   readHoldings,
   readRiskWindow,
   type RunHoldings,
-  type RunView,
-  selectMeasuredSeries,
   showActions,
-  showDividendPoints,
   showProForma,
   sumAbsent,
-} from './run-view.js';
+} from './run-holdings.js';
 
 export interface UniverseInput extends ComparedWith {
   /** Served market, on which the index is defined. */
@@ -919,6 +918,41 @@ function throwUndeclaredReadOfLimits(field: string): never {
   throw new Error(`a row read ${field}, which no parameter named`);
 }
 
+/** Computes the dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
+function showDividendPoints({ columns, market: handle, ...query }: InputOfView<'dividend-points'>): object {
+  const market = openCachedMarket(handle);
+  if (market.adjustment === 'total')
+    throw new Refusal(
+      'VARIANT_NOT_AVAILABLE',
+      'The prices of the store include dividends, so paid dividends cannot be derived from them.',
+    );
+  return useRunFile(columns, (run) => {
+    const sm = openMarketOn({ market, calendars: openCachedCalendars(run.header.closures), code: run.header.calendar });
+    return createDividendPointsView(run, { window: createWindow(query), ...computeRunFractions(run, sm) });
+  });
+}
+
+/**
+ * Returns the series that a performance view measures. Default: the index if a variant is requested, otherwise the
+ * portfolio.
+ * @throws Refusal VALIDATION_FAILED for a variant of the portfolio
+ */
+function selectMeasuredSeries({ of, variant }: Pick<InputOfView<'performance'>, 'of' | 'variant'>) {
+  if (of === 'portfolio' && variant !== undefined) {
+    const message = `The portfolio has only the return of its run; variant ${variant} belongs to the index.`;
+    const finding = { severity: 'error', code: 'NOT_IN_CHOICES', message, path: 'of', accepted: ['index'] } as const;
+    assertNoErrors('query', [finding]);
+  }
+  return { of: of ?? (variant === undefined ? 'portfolio' : 'index'), variant: variant ?? null } as const;
+}
+
+/** Computation of a view from the columns of a run, and its output. */
+interface RunView<N extends RunViewName> {
+  show(input: InputOfView<N>, control: TaskControl): ComputedView | Promise<ComputedView>;
+  /** Writes a table of the view in the requested format, if its route offers formats other than JSON. */
+  file?(input: InputOfView<N>, control: TaskControl): Uint8Array | Promise<Uint8Array>;
+}
+
 /**
  * All views of a stored run by name. Compilation fails for a route whose view has no entry; see "Adding a view" in
  * docs/CONTRIBUTING.md.
@@ -999,6 +1033,9 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   reconcile: { show: async (query, control) => createObjectView(await showReconciliation(query, control)) },
   'rolling-risk': { show: showRollingRisk },
 };
+
+/** Returns a view that is written as one JSON object. */
+const createObjectView = (view: object): ComputedView => ({ write: (json) => json.value(view) });
 
 const computeRunView = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
   createObjectView(useRunFile(columns, view));

@@ -466,7 +466,7 @@ for (const { release } of [runMemory, fileMemory]) releaseAtRest(release);
  * are not stored; they are created on each read.
  */
 export const backtest: Task<'backtest'> = async (input, control) => {
-  const { files, ...run } = await runOnEngine((engine) => computeRun(engine, input, control));
+  const { files, ...run } = await runOnEngine((engine) => computeWholeOrExtendedRun(engine, input, control));
   control.report(0.95);
   const writtenFiles = await writeRunFiles(input, files);
   runMemory.giveBack();
@@ -489,7 +489,11 @@ type ComputedBacktest = Omit<TaskOutput<'backtest'>, 'plan' | 'columns' | 'check
   readonly files: ComputedFiles;
 };
 
-function computeRun(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): ComputedBacktest {
+function computeWholeOrExtendedRun(
+  engine: Engine,
+  input: ThreadInput<'backtest'>,
+  control: TaskControl,
+): ComputedBacktest {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string') return computeWholeRun(engine, input, control, stored);
   try {

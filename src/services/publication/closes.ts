@@ -275,12 +275,12 @@ interface ClosesTerms {
 
 /** Returns the closes of a run up to a date. @throws Refusal NO_DATA_IN_RANGE */
 export async function readCloses(
-  { jobs, maker }: { readonly jobs: Pick<Jobs, 'query'>; readonly maker: Pick<ViewMaker, 'readColumns'> },
+  { jobs, maker }: { readonly jobs: Pick<Jobs, 'query'>; readonly maker: Pick<ViewMaker, 'requireColumnsFile'> },
   run: RunDocument,
   { through, calendar, signal }: ClosesTerms,
 ): Promise<PublishableCloses> {
   if (through !== undefined) assertReached(run, through, calendar);
-  const closes = await jobs.query('run-closes', { columns: await maker.readColumns(run), through }, signal);
+  const closes = await jobs.query('run-closes', { columns: await maker.requireColumnsFile(run), through }, signal);
   return { ...closes, partial: findPartialCloses(closes) };
 }
 

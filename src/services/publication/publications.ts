@@ -397,7 +397,7 @@ const SIGNED_PER_TURN = 64;
 
 export function createPublications(
   context: Context,
-  maker: Pick<ViewMaker, 'readColumns'>,
+  maker: Pick<ViewMaker, 'requireColumnsFile'>,
   signingKeys: SigningKeys,
 ): Publications {
   const { documents, jobs, states, calendars, approvals, timestamp } = context;

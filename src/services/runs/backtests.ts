@@ -73,12 +73,12 @@ export interface RunnableRuns {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  planRun(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
+  planRunnable(runId: string, backtest: RequestedBacktest): Promise<RunnablePlan>;
   /** Completes a request: members that are absent get the values of the stored run. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /**
    * Returns the stored run if a new run of the request would be equal; otherwise undefined. @throws the refusals of
-   * `planRun`
+   * `planRunnable`
    */
   currentRun(runId: string, backtest: RequestedBacktest): Promise<RunDocument | undefined>;
 }
@@ -87,7 +87,7 @@ export function createRunnableRuns(context: Context): RunnableRuns {
   const { documents, artifacts, calendars, states, dataVersions, stores } = context;
   const plans = createBacktestPlans(documents);
 
-  async function planRun(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
+  async function planRunnable(runId: string, { request, asKnownOn }: RequestedBacktest): Promise<RunnablePlan> {
     const plannedVersion = await readPlanVersion({ documents, plans, runId, request });
     return stores.within(plannedVersion.storeId, () => createRunnablePlan(plannedVersion, asKnownOn));
   }
@@ -114,10 +114,10 @@ export function createRunnableRuns(context: Context): RunnableRuns {
   }
 
   return {
-    planRun,
+    planRunnable,
     onStoredTerms: async (runId, request) => applyStoredTerms(await findRun(documents, runId), request),
     async currentRun(runId, requestedBacktest) {
-      const { plan, dataVersion } = await planRun(runId, requestedBacktest);
+      const { plan, dataVersion } = await planRunnable(runId, requestedBacktest);
       const run = await findRun(documents, runId);
       // A result of an earlier release has no store. It may lack fields that results have today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
@@ -231,13 +231,13 @@ export function createAnalytics(
     bytes: new Uint8Array(await artifacts.read(ref)),
     sha256: ref.sha256,
   });
-  const { readColumns, readHead, readCached } = maker;
+  const { requireColumnsFile, readHead, readCached } = maker;
 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, request, origin) {
-      const runnable = await runnables.planRun(runId, request);
+      const runnable = await runnables.planRunnable(runId, request);
       const knownOn = request.asKnownOn === undefined ? {} : { as_known_on: request.asKnownOn };
       return jobs.submit({
         kind,
@@ -269,7 +269,7 @@ export function createAnalytics(
       const { overview, plan } = run.artifacts;
       const runId = computeRunId(run);
       if (overview !== undefined) return { ...(await maker.stamped(run, readHashed(overview))), runId };
-      const columns = await readColumns(run);
+      const columns = await requireColumnsFile(run);
       const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // a run without a stored overview has a plan
       return { ...(await maker.stamped(run, readCached({ view: 'overview', columns, plan: file }, signal))), runId };
     },
@@ -293,7 +293,7 @@ export function createAnalytics(
       const findings = listContentFindings(runs);
       const comparedWith = benchmark === null ? null : await readCompared({ ...context, plans }, runs[0]!, benchmark);
       const market = comparedWith && (await states.requireMarket(runs[0]!)).handle;
-      const columns = await Promise.all(runs.map(readColumns));
+      const columns = await Promise.all(runs.map(requireColumnsFile));
       const view = await readCached(
         {
           view: 'compare',
@@ -313,7 +313,7 @@ export function createAnalytics(
     },
     estimatedBytes: () => estimateBacktestBytes(markets.require().market),
     async readLevels(runId) {
-      return jobs.query('run-levels', { columns: await readColumns(await requireRun(documents, runId)) });
+      return jobs.query('run-levels', { columns: await requireColumnsFile(await requireRun(documents, runId)) });
     },
   };
 }
@@ -441,7 +441,7 @@ export function createRerunJob(
     const backtest = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, backtest);
     if (current !== undefined) return { current };
-    return { payload: createBacktestPayload(backtest, await runnables.planRun(indexId, backtest), engineVersion) };
+    return { payload: createBacktestPayload(backtest, await runnables.planRunnable(indexId, backtest), engineVersion) };
   }
 
   const createRowsOrder = (payload: RerunPayload): RowsOrder<RerunEntry> => ({

@@ -316,7 +316,7 @@ export function createStoredRuns({ documents, artifacts }: Context, maker: ViewM
   }
 
   async function readMetrics(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
-    const { bytes } = await maker.readCached({ view: 'metrics', columns: await maker.readColumns(run) }, signal);
+    const { bytes } = await maker.readCached({ view: 'metrics', columns: await maker.requireColumnsFile(run) }, signal);
     return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // the view wrote this JSON
   }
 

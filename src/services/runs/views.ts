@@ -128,7 +128,7 @@ const formatKey = (question: unknown): string =>
 /** Service that computes views from the columns of stored runs. */
 export interface ViewMaker {
   /** Returns the file with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
-  readColumns(run: RunDocument): Promise<string>;
+  requireColumnsFile(run: RunDocument): Promise<string>;
   /** Returns the state of a run. Views of the run start with it. */
   readHead(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
@@ -146,7 +146,7 @@ export function createViewMaker({ artifacts, jobs, states }: Context, views: Vie
   const readHead = async (run: RunDocument): Promise<StateHead> =>
     createStateHead(await createStoredState(states, run));
   return {
-    async readColumns(run) {
+    async requireColumnsFile(run) {
       await assertUndamaged(artifacts, run);
       return resolveColumnsFile(artifacts, run);
     },
@@ -478,7 +478,7 @@ async function readWholeColumns(
 ): Promise<string | null> {
   const run = await findRun(documents, indexId);
   if (run === undefined || run.index_id !== indexId || run.store_id !== runDocument.store_id) return null;
-  return isWholeHistory(run) && (await states.findStaleState(run)) === null ? maker.readColumns(run) : null;
+  return isWholeHistory(run) && (await states.findStaleState(run)) === null ? maker.requireColumnsFile(run) : null;
 }
 
 interface RollingQuery {
@@ -635,7 +635,7 @@ export function createRunViews(
   const sources: NeedSources = { ...context, ...inputs, plans: createBacktestPlans(documents) };
 
   async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
-    const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.readColumns(run) }, signal);
+    const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.requireColumnsFile(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFiguresPayload; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at, start } = run;
     return {
@@ -670,7 +670,7 @@ export function createRunViews(
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);
       const { given, afterwards: completionActions } = await lookUpRun(terms, { run, query, body });
-      const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.readColumns(run));
+      const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.requireColumnsFile(run));
       // The parameters of the route and the members that its needs add have the type that the terms require.
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);

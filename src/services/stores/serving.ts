@@ -161,7 +161,7 @@ export function createSharedActivations(
   const readActive = (reader: Pick<DocumentStore, 'get'>) => findActiveMarket(reader, ACTIVE);
 
   /** Stores the document that refers to the shared content of a store. */
-  async function shareMarket(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<ActiveMarketDocument> {
+  async function putSharedMarket(tx: DocumentTransaction, servedMarket: ServedMarket): Promise<ActiveMarketDocument> {
     const snapshot = snapshots.get(servedMarket.identity);
     if (snapshot === undefined) throw new Error('a market was shared that was not prepared');
     const { datasetId, contentHash, adjustment, currency = null } = servedMarket.identity;
@@ -209,11 +209,11 @@ export function createSharedActivations(
       snapshots.set(servedMarket.identity, await writeHashed(artifacts, await encodeSnapshot(servedMarket)));
     },
     async activate(tx, servedMarket) {
-      await tx.put('market', ACTIVE, await shareMarket(tx, servedMarket));
+      await tx.put('market', ACTIVE, await putSharedMarket(tx, servedMarket));
       tx.publish(markets.activation(servedMarket));
     },
     async replace(tx, servedMarket) {
-      await shareMarket(tx, servedMarket);
+      await putSharedMarket(tx, servedMarket);
       markets.hold(servedMarket);
       tx.publish({ type: 'store-content', market: servedMarket.identity });
     },

@@ -47,7 +47,7 @@ async function createWorld(findRefusal: (id: string) => Refusal | undefined = ()
     runnables: {
       onStoredTerms: async () => ({}) as never,
       currentRun: async () => undefined,
-      async planRun(id) {
+      async planRunnable(id) {
         const refusal = findRefusal(id);
         if (refusal !== undefined) throw refusal;
         return { plan: { runId: id }, version: 1, dataVersion: {} } as never;

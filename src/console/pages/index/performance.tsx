@@ -851,7 +851,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
 } {
   const dates = run.level.index;
   const [first] = limitToRange(dates, range);
-  const toRebased = (series: Pick<Levels, 'index' | 'data'>) => {
+  const alignDates = (series: Pick<Levels, 'index' | 'data'>) => {
     const valueByDate = new Map(series.index.map((date, t) => [date, series.data[t] ?? null]));
     return dates.map((date) => valueByDate.get(date) ?? null);
   };
@@ -863,7 +863,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
   const lines = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k): Line => ({
     id: series.id,
     label: addReturn(k === 0 ? tracked : series.id, series.variant),
-    values: scaleValues(toRebased(series)),
+    values: scaleValues(alignDates(series)),
     colour: k > 0 ? k + 3 : isStrategy ? 2 : 1,
     isRemovable: k > 0,
     ...(k > 0 && series.id === underlying && { reference: series.id }),
@@ -888,7 +888,7 @@ function draw({ id, tracked, underlying, run, performance, levels, unit, range }
     lines.push({
       id: 'benchmark',
       label: addReturn(`Benchmark ${benchmark}`, read),
-      values: toRebased(level),
+      values: alignDates(level),
       colour: 3,
       reference: benchmark,
     });

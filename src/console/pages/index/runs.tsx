@@ -307,11 +307,11 @@ function findScaledLevel(first: Levels, second: Levels) {
 
 function draw(first: Levels, second: Levels) {
   const dates = [...new Set([...first.index, ...second.index])].toSorted();
-  const toRebased = ({ index, data }: Levels) => {
+  const alignDates = ({ index, data }: Levels) => {
     const levelByDate = new Map(index.map((date, t) => [date, data[t] ?? null]));
     return dates.map((date) => levelByDate.get(date) ?? null);
   };
-  const [earlier, later] = [toRebased(first), toRebased(second)];
+  const [earlier, later] = [alignDates(first), alignDates(second)];
   const firstSharedPosition = Math.max(
     0,
     earlier.findIndex((value, t) => value !== null && later[t] !== null),

@@ -20,8 +20,9 @@ import type { AttemptKey, JobCounts, JobQuery, WaitingJob } from '../port/queue.
  * - 5: from 0.8.0, because index shares and the divisor are state of an index
  * - 6: from 0.9.0, because long studies have their requests as lines, and indices that reinvest in the constituent have other divisors
  * - 7: from 0.10.0, because accounts have tax regimes, and reviews with a reference date before the data are decided on their announcement
+ * - 8: from 0.11.0, because there are further classes of weightings and constraints
  */
-const GENERATION = 7;
+const GENERATION = 8;
 const SEPARATOR = '/';
 
 const formatGeneration = (kind: JobKindName, generation: number): string =>

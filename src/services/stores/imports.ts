@@ -255,8 +255,9 @@ export function createDatasetImports(context: StoreWork) {
       );
     } catch (failure) {
       if (work !== undefined) await folders.discardFailed(work.folder, work.datasetId, failure);
-      // Another import may have removed the files during the read. Their absence is then not an error in the data.
-      if (previousDocument !== undefined && failure instanceof Refusal) await assertCurrent(previousDocument);
+      // Another import may have removed the files or their artifacts during the read, which fails in several ways. This
+      // is neither an error in the data nor a defect.
+      if (previousDocument !== undefined) await assertCurrent(previousDocument);
       throw failure;
     } finally {
       if (work !== undefined) activity.reading.delete(work.datasetId);

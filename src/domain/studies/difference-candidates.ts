@@ -319,7 +319,12 @@ function createCarried(place: Place, column: number, { previous, count, subject 
       value: previous,
       words: `carried the ${subject === 'currency' ? 'rate' : 'price'} of ${sm.identifiers[column]!}`,
       edits: [{ kind: 'bars', field: 'CLOSE', column, bars: bars.map((bar) => ({ row: bar!.row, value: previous })) }],
-      longer: () => createCarried(place, column, { previous, count: count + 1, subject })[0] ?? null,
+      longer: () => {
+        // A bar with the same price is no evidence for the end of the state.
+        let next = count + 1;
+        while (next < CARRIED_MAX && findBar(place, session + next - 1, column)?.price === previous) next++;
+        return createCarried(place, column, { previous, count: next, subject })[0] ?? null;
+      },
     },
   ];
 }

@@ -125,7 +125,9 @@ export function createResult(
   { outside, isBounded, compositions, report }: ResultInput,
 ): Difference {
   const scale = findScale(start, outside, node);
-  const choices = node.chosen.toSorted((a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity));
+  const choices = restoreDates(node.chosen, start).toSorted(
+    (a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity),
+  );
   const edits = choices.flatMap(({ candidate }) => candidate.edits);
   const final = attempt(() => evaluateChanged(start.own, edits)) ?? node.own;
   const errors = listErrors(start.own, outside, scale);
@@ -180,6 +182,29 @@ export function createResult(
             causes,
           }),
   };
+}
+
+/** Returns causes, and their rivals, whose dates are those of the reviews of the run where another cause moves a review. */
+function restoreDates(chosen: DifferenceNode['chosen'], { own }: DifferenceNode): DifferenceNode['chosen'] {
+  const { sessions } = own.rule.sm;
+  const moved = new Map(
+    chosen.flatMap(({ candidate: { subject, manner, date } }) => {
+      const by = manner === 'early' ? -1 : manner === 'late' ? 1 : 0;
+      return subject === 'rebalance' && by !== 0 && date !== null ? [[sessions[sessions.indexOf(date) + by]!, date]] : [];
+    }),
+  );
+  if (moved.size === 0) return chosen;
+  const restore = (candidate: Candidate): Candidate => {
+    const { review, subject, date, through } = candidate;
+    if (review === undefined || subject === 'shares') return candidate; // the date of a share change is no review
+    const read = (day: Day | null): Day | null => (day === null ? null : (moved.get(day) ?? day));
+    return { ...candidate, date: read(date), through: read(through) };
+  };
+  return chosen.map((choice) => ({
+    ...choice,
+    candidate: restore(choice.candidate),
+    listRivals: () => choice.listRivals().map((fit) => ({ ...fit, candidates: fit.candidates.map(restore) })),
+  }));
 }
 
 interface RemainingInput {

@@ -439,7 +439,8 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
     from,
     run(edits, to) {
       const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
-      if (edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE')))
+      const isOfGrowth = edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE'));
+      if (isOfGrowth && !(isDecidedAlone && changesReview(rule, edits, { from, to })))
         return markets.align(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
       if (!isResumable(edits)) return null;
       const changed = change(edits);
@@ -473,6 +474,20 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
       };
     },
   };
+}
+
+/** Returns true if a review that takes effect in a window is decided, priced or converted on changed closes or events. */
+function changesReview(
+  { list, sm }: Compositions,
+  edits: readonly Edit[],
+  { from, to }: { readonly from: number; readonly to: number },
+): boolean {
+  const days = listChangedDays(edits, sm);
+  return list.some(({ session, decision }) => {
+    if (session <= from || session > to) return false;
+    const [first, last] = [sm.sessions[decision]!, sm.sessions[session]!];
+    return days.some((day) => day >= first && day <= last);
+  });
 }
 
 /**
@@ -694,16 +709,16 @@ const haveEqualHoldings = (a: Composition, b: Composition): boolean =>
   a.columns.every((column, k) => column === b.columns[k] && a.weights[k] === b.weights[k]);
 
 /** Returns the last session on which edits of the market change data. */
-function findLastChanged(edits: readonly Edit[], { market, sessionAt }: SessionMarket): number {
-  const days = edits.flatMap((edit) =>
-    edit.kind === 'bars'
-      ? edit.bars.map(({ row }) => market.dates[row]!)
-      : edit.kind === 'action'
-        ? [edit.before, edit.after].flatMap((row) => (row === null ? [] : [row.exDay + 1]))
-        : [],
-  );
-  return days.reduce((last, day) => Math.max(last, sessionAt(day) + 1), 0);
-}
+const findLastChanged = (edits: readonly Edit[], sm: SessionMarket): number =>
+  listChangedDays(edits, sm).reduce((last, day) => Math.max(last, sm.sessionAt(day) + 2), 0);
+
+/** Returns the days of changed bars, and the ex-dates of changed events. */
+const listChangedDays = (edits: readonly Edit[], { market }: Pick<SessionMarket, 'market'>): Day[] =>
+  edits.flatMap((edit) => {
+    if (edit.kind === 'bars') return edit.bars.map(({ row }) => market.dates[row]!);
+    if (edit.kind !== 'action') return [];
+    return [edit.before, edit.after].flatMap((row) => (row === null ? [] : [row.exDay]));
+  });
 
 /** Calls functions with the market of a window after changes of events and fields. */
 interface WindowMarkets {

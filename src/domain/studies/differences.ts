@@ -3,7 +3,7 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
 import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
-import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
+import { type Candidate, type FreeValue, listConventions, listLocalCandidates } from './difference-candidates.js';
 import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import type { OutsideComposition } from './difference-parts.js';
 import { createResult, type Difference, type Fit, type DifferenceNode } from './difference-result.js';
@@ -535,8 +535,12 @@ interface Tried extends Fit {
   readonly effects: readonly number[];
   /** Changes whose run is known only for a few sessions after the difference. */
   readonly brief?: readonly Edit[] | undefined;
-  /** True if a free value is a number with the usual decimals, which levels of this precision hardly give by chance. */
+  /** False if a free value is no number with the usual decimals. */
+  readonly isUsual?: boolean;
+  /** True if a free value is a short number, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
+  /** True if the returns of several sessions after the difference agree only with this value. */
+  readonly isConfirmed?: boolean;
 }
 
 /** Size of a difference in units of rounding that some change has by chance. */
@@ -621,10 +625,9 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   // A free value is searched only where no change of fixed size explains the following sessions as well.
   const tried = settle(node, tryEach(likely.filter(({ free }) => free === undefined)), search);
   const isAgreed = !isWeak(selectFits(tried));
-  // A bad print is as likely as another change that has a size near the rounding by chance.
-  const isFree = ({ free, subject }: Candidate): boolean =>
-    free !== undefined && (!isAgreed || (subject === 'price' && isFaint(node, search)));
-  tried.push(...tryEach(likely.filter(isFree)));
+  // A bad print or a missing bar is as likely as another change if a usual price makes the levels agree.
+  const isFree = ({ free, subject }: Candidate): boolean => free !== undefined && (!isAgreed || subject === 'price');
+  tried.push(...tryEach(likely.filter(isFree)).filter(({ isUsual }) => !isAgreed || isUsual !== false));
   if (!isWeak(selectFits(tried))) return selectFits(tried);
   if (others.length > UNLIKELY_MAX) search.isBounded = true;
   tried.push(...settle(node, tryEach(others.slice(0, UNLIKELY_MAX)), search));
@@ -728,6 +731,7 @@ function tryCandidate(node: DifferenceNode, candidate: Candidate, search: Search
   const least = Math.min(node.agreement.reach + EVIDENCE_SESSIONS, search.outside.days.length);
   const isConclusive = direct.isConclusive === true && countUnexplained(node) === 0;
   if (candidate.free !== undefined && !isConclusive && direct.agreement.reach < least) return [];
+  if (direct.isUsual === false && direct.isConclusive !== true && direct.isConfirmed !== true) return [];
   const { longer } = candidate;
   if (longer === undefined || direct.agreement.reach <= node.agreement.reach) return [direct];
   const results = [direct];
@@ -985,19 +989,64 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
       target === reach && outside.decimals !== null
         ? narrow(near, { runLevels, step: Math.max(step, 4 * near.width), from: reach, scale }, search)
         : near;
-    for (const value of listShortNumbers(centre, width, decimals)) {
+    for (const value of listShortNumbers(centre, width, { decimals, guess })) {
       if (!accepts(value)) continue;
       const edits = create(value);
       const stated = candidate.value === null ? value : (candidate.value / guess) * value;
       const result = tryEdits(node, { ...candidate, edits, value: guess === 0 ? value : stated }, search);
-      const isConclusive =
-        value === roundHalfAwayFromZero(centre, decimals) && width < CONCLUSIVE_WIDTH * computeUnit(decimals);
       if (result !== null && (best === null || result.agreement.reach > best.agreement.reach))
-        best = { ...result, isConclusive };
+        best = {
+          ...result,
+          isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
+          isConclusive: isShort(value, { width, decimals, guess }),
+          isConfirmed: isGradual === true || isConfirmed({ value, guess, runLevels, from: reach }, search),
+        };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
     }
   }
   return best;
+}
+
+/** Decimals of a number that is not rounded. */
+const UNUSUAL_DECIMALS = 6;
+
+/** Returns true for a number with the usual decimals, or in a short ratio to the guess, in a range that is narrow for it. */
+function isShort(
+  value: number,
+  { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
+): boolean {
+  const isRound = (one: number, places: number, range: number): boolean =>
+    Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one && range < CONCLUSIVE_WIDTH * computeUnit(places);
+  return isRound(value, decimals, width) || (guess > 0 && isRound(value / guess, RATIO_DECIMALS, width / guess));
+}
+
+/** Decimals of the ratio of another value to that of an event: a tax or a factor. */
+const RATIO_DECIMALS = 2;
+
+/** Sessions whose returns must agree with a value that is no short number. One unknown number needs more than one. */
+const CONFIRMATIONS = 2;
+
+interface FoundValue {
+  readonly value: number;
+  readonly guess: number;
+  readonly runLevels: (value: number) => OwnLevels | null;
+  /** Position of the first session. */
+  readonly from: number;
+}
+
+/** Returns true if the value acts on the returns of further sessions, so that their agreement is evidence for it. */
+function isConfirmed({ value, guess, runLevels, from }: FoundValue, { outside }: Pick<Search, 'outside'>): boolean {
+  const [at, other] = [runLevels(value), runLevels(guess)];
+  if (at === null || other === null) return false;
+  let count = 0;
+  for (let t = from + 1; t < outside.days.length && count < CONFIRMATIONS; t++) {
+    const [before, day] = [outside.days[t - 1]!, outside.days[t]!];
+    const [ratio, previous] = [day, before].map((one) => levelOn(at, one) / levelOn(other, one)) as [number, number];
+    if (Number.isNaN(ratio)) break;
+    const tolerance = (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+    if (Math.abs(ratio / previous - 1) > tolerance) count++;
+  }
+  return count >= CONFIRMATIONS;
 }
 
 interface NearValue {
@@ -1041,8 +1090,11 @@ function narrow(
 /** Maximum number of further values with the usual decimals above a value, and below it, that its rounding allows. */
 const NEIGHBOURS_MAX = 8;
 
-/** Returns numbers near a value: with the usual decimals, with the fewest decimals within a width, and the value itself. */
-function listShortNumbers(value: number, width: number, decimals: number): number[] {
+/**
+ * Returns numbers near a value: with the usual decimals, with the fewest decimals within a width, in a short ratio to the
+ * guess, and the value itself.
+ */
+function listShortNumbers(value: number, width: number, { decimals, guess }: Pick<FreeValue, 'decimals' | 'guess'>): number[] {
   const numbers = [roundHalfAwayFromZero(value, decimals)];
   const count = Math.min(NEIGHBOURS_MAX, Math.floor(width / computeUnit(decimals)));
   for (let k = 1; k <= count; k++)
@@ -1053,6 +1105,8 @@ function listShortNumbers(value: number, width: number, decimals: number): numbe
     numbers.push(short);
     break;
   }
+  const ofGuess = guess * roundHalfAwayFromZero(value / guess, RATIO_DECIMALS);
+  if (Math.abs(ofGuess - value) <= width * 1.01) numbers.push(ofGuess);
   return [...new Set([...numbers, value])];
 }
 
@@ -1061,6 +1115,9 @@ const REVIEW_ERROR = 0.2;
 
 /** Largest error of the product of the effects of a change and of a convention on one review. */
 const CONVENTION_ERROR = 1.2;
+
+/** Largest error of the product of two effects on one session, in units of the product of the effects alone. */
+const INTERACTION = 5;
 
 /** Returns pairs of changes of one session that explain it together. */
 function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
@@ -1090,7 +1147,7 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
       const isMixed = [a, b].some(({ candidates: [one] }) => isOfReviews(one!));
       const error = isMixed ? CONVENTION_ERROR : REVIEW_ERROR;
       const mixed = isOfReview ? error * Math.min(...[a, b].map((one) => measureLargest(one.effects))) : 0;
-      if (errors[0]! <= 2 * tolerance + 2 * moves + mixed + 1e-9)
+      if (errors[0]! <= 2 * tolerance + INTERACTION * moves + mixed + 1e-9)
         pairs.push({ pair: [a, b], error: errors[0]!, sum: errors.reduce((sum, one) => sum + one, 0), isMixed });
     }
   const ordered = [

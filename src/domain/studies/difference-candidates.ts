@@ -6,6 +6,7 @@ import { listDueUnderTexts } from '../books/rebalance-dates.js';
 import { type Amendment, type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
 import { ACTION_KINDS, type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
+import { createExchangeRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
   changeDocument,
@@ -286,12 +287,10 @@ function listPriceCandidates(place: Place): Candidate[] {
   });
 }
 
-/** Returns the columns with exchange rates that the index uses. */
-function listPairColumns({ sm, document }: Place): number[] {
-  return sm.identifiers.flatMap((name, column) =>
-    name.length === 6 && (name.endsWith(document.currency) || name.startsWith(document.currency)) ? [column] : [],
-  );
-}
+/** Returns the columns with exchange rates of the currencies of the index and the store. */
+const listPairColumns = ({ sm, document }: Place): number[] => [
+  ...createExchangeRates(sm, document.currency).pairColumns,
+];
 
 /** Returns the events at most some sessions before or after a session. */
 const listActionsNear = ({ actions: { all, starts }, sessions }: SessionMarket, session: number, count: number) =>
@@ -1019,8 +1018,13 @@ function listCurrencyCandidates(place: Place): Candidate[] {
       create('carried', 'converts at the rate of the first session', () => readRate(0)),
     ];
   });
+  const position = market.reference.columns.indexOf('CURRENCY');
+  const codes = new Set(
+    [...market.reference.rows.values()].flatMap((rows) => rows.map(({ values }) => values[position])),
+  );
+  const isCode = (code: string): boolean => code === document.currency || codes.has(code);
   const ofSeries = [...(market.series?.keys() ?? [])]
-    .filter((name) => name.length === 6 && (name.endsWith(document.currency) || name.startsWith(document.currency)))
+    .filter((name) => name.length === 6 && (isCode(name.slice(0, 3)) || isCode(name.slice(3))))
     .flatMap((identifier) =>
       (
         [
@@ -1037,10 +1041,6 @@ function listCurrencyCandidates(place: Place): Candidate[] {
         }),
       ),
     );
-  const position = market.reference.columns.indexOf('CURRENCY');
-  const codes = new Set(
-    [...market.reference.rows.values()].flatMap((rows) => rows.map(({ values }) => values[position])),
-  );
   const others = [...codes].filter((code): code is string => typeof code === 'string' && code !== document.currency);
   return [
     ...ofColumns,

@@ -94,7 +94,11 @@ export interface ChosenCandidate {
   readonly candidate: Candidate;
   /** Position of the first session that it explains. */
   readonly position: number;
-  /** Computes the runs of candidates that agree with the outside level at least as long. */
+  /** Candidates that agree with the outside level as long. */
+  readonly rivals: readonly Candidate[];
+  /** True if hardly any change has the size of the difference by chance. */
+  readonly isCertain: boolean;
+  /** Computes the runs of rivals. */
   readonly listRivals: () => readonly Fit[];
   /** Levels before and after the change; null for further changes of one session. */
   readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;

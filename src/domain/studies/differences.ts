@@ -6,7 +6,13 @@ import { ACTION_KINDS, type MarketData, RETURN_VARIANTS, type ReturnVariant } fr
 import { type Candidate, type FreeValue, listConventions, listLocalCandidates } from './difference-candidates.js';
 import { createEstimate, ESTIMATE_ERROR, type Sought } from './difference-estimates.js';
 import type { OutsideComposition } from './difference-parts.js';
-import { createResult, type Difference, type Fit, type DifferenceNode } from './difference-result.js';
+import {
+  type ChosenCandidate,
+  createResult,
+  type Difference,
+  type DifferenceNode,
+  type Fit,
+} from './difference-result.js';
 import {
   applyEdits,
   attempt,
@@ -139,8 +145,10 @@ interface Search {
   readonly known: ReadonlySet<CauseSubject>;
   readonly causesMax: number;
   readonly report: DifferenceInput['report'];
-  /** Conventions that change levels that agree, and changes that later levels contradict. */
+  /** Conventions that change levels that agree. */
   readonly refuted: Set<string>;
+  /** Changes that later levels contradict. */
+  readonly contradicted: Set<string>;
   expansions: number;
   best: DifferenceNode | null;
   isBounded: boolean;
@@ -161,9 +169,11 @@ export function explainDifference(input: DifferenceInput): Difference {
   for (let k = 0; k < REFUTATIONS_MAX; k++) {
     const contradicted = listContradicted(best, search);
     if (contradicted.length === 0) break;
-    for (const candidate of contradicted) search.refuted.add(toKey(candidate));
+    for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
+      search.contradicted.add(toKey(candidate));
     best = explain(converted, search);
   }
+  best = removeContradicted(best, converted, search);
   best = removeSuperfluous(best, converted, search);
   const { outside, isBounded } = search;
   return createResult(best, start, {
@@ -186,15 +196,25 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 }
 
 /** Returns the changes after which the levels differ again within few sessions without an explanation. */
-function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): Candidate[] {
+function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): ChosenCandidate[] {
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
-  return chosen.flatMap(({ position, candidate }) =>
-    candidate.date !== null &&
-    candidate.subject !== 'scale' &&
-    days.subarray(position + 1, position + 1 + AHEAD).some((day) => left.has(day))
-      ? [candidate]
-      : [],
+  return chosen.filter(
+    ({ position, candidate, isCertain }) =>
+      candidate.subject !== 'scale' &&
+      !isCertain &&
+      days.subarray(position + 1, position + 1 + AHEAD).some((day) => left.has(day)),
   );
+}
+
+/** Leaves the sessions from the first contradicted cause on unexplained. */
+function removeContradicted(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
+  const [contradicted] = listContradicted(best, search);
+  if (contradicted === undefined) return best;
+  const kept = best.chosen.slice(start.chosen.length, best.chosen.indexOf(contradicted));
+  let current = repeatChoices(start, kept, search);
+  if (current === null) return start;
+  while (!isSolved(current, search)) current = leaveUnexplained(current, search);
+  return removeContradicted(current, start, search);
 }
 
 /** Sessions before its date on which a cause can begin to act: an event that is moved. */
@@ -240,7 +260,7 @@ function repeatChoices(
 ): DifferenceNode | null {
   let node = start;
   for (let k = 0, count = 1; k < choices.length; k += count) {
-    const { position, isPaired, listRivals } = choices[k]!;
+    const { position, isPaired, rivals, listRivals, isCertain } = choices[k]!;
     const next = choices.findIndex((one, j) => j > k && !(isPaired && one.isPaired && one.position === position));
     count = (next < 0 ? choices.length : next) - k;
     const candidates = choices.slice(k, k + count).map(({ candidate }) => candidate);
@@ -264,7 +284,11 @@ function repeatChoices(
     };
     const fit = repeat(candidates);
     if (fit === null) return null;
-    node = createChild(before, fit, () => listRivals().flatMap((rival) => repeat(rival.candidates) ?? []));
+    node = createChild(before, fit, {
+      rivals,
+      isCertain,
+      listRivals: () => listRivals().flatMap((rival) => repeat(rival.candidates) ?? []),
+    });
   }
   return node;
 }
@@ -331,6 +355,7 @@ function openSearch(input: DifferenceInput): { readonly node: DifferenceNode; re
       causesMax: input.causesMax,
       report: input.report,
       refuted: new Set(),
+      contradicted: new Set(),
       expansions: 0,
       best: null,
       isBounded: false,
@@ -384,7 +409,11 @@ function descend(node: DifferenceNode, search: Search): void {
     const rivals = fits.filter(
       (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
     );
-    const child = createChild(node, whole, () => listRuns(node, rivals, search));
+    const child = createChild(node, whole, {
+      rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
+      listRivals: () => listRuns(node, rivals, search),
+      isCertain: fit.isCertain === true,
+    });
     descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
   if (followed.length === 0) descendWithout(node, search, false);
@@ -411,10 +440,14 @@ function explainAgain(node: DifferenceNode, search: Search): DifferenceNode {
   return countUnexplained(node) === 0 ? node : extendNode({ ...node, unexplained: NOTHING }, search);
 }
 
+type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain'>;
+
+const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false };
+
 function createChild(
   node: DifferenceNode,
   { candidates, terms, own, agreement }: Fit,
-  listRivals: () => readonly Fit[] = () => [],
+  ofSession: Rivals = NO_RIVALS,
 ): DifferenceNode {
   const position = node.agreement.reach;
   return {
@@ -427,7 +460,7 @@ function createChild(
       ...candidates.map((candidate, k) => ({
         candidate,
         position,
-        listRivals: candidates.length === 1 ? listRivals : () => [],
+        ...(candidates.length === 1 ? ofSession : NO_RIVALS),
         // Changes of one session that explain it together have one ratio of levels.
         levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
         isPaired: candidates.length > 1,
@@ -489,8 +522,7 @@ function findScaleChange(node: DifferenceNode, { outside }: Search): DifferenceN
   const { breaks, skipped } = node.unexplained;
   const later = compareLevels(node.own, outside, { breaks: [...breaks, day], skipped });
   if (!Number.isFinite(high)) return null;
-  const before = (low + high) / 2;
-  const [from, to] = [later.low / before, later.high / before];
+  const [from, to] = [later.low / high, later.high / low];
   const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;
   if (later.reach < reach + (isLarge ? 1 : SCALE_SESSIONS)) return null;
   const value = findRoundNumber(from, to) ?? invert(findRoundNumber(1 / to, 1 / from));
@@ -539,6 +571,8 @@ interface Tried extends Fit {
   readonly isUsual?: boolean;
   /** True if a free value is a short number, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
+  /** True if a change of fixed size hardly has the size of the difference by chance. */
+  readonly isCertain?: boolean;
   /** True if the returns of several sessions after the difference agree only with this value. */
   readonly isConfirmed?: boolean;
 }
@@ -567,6 +601,15 @@ function isFaint(node: DifferenceNode, search: Search): boolean {
 }
 
 const faint = new WeakMap<DifferenceNode, boolean>();
+
+/** Size of a difference in units of rounding, for each change that is tried, above which none has it by chance. */
+const CERTAIN = 50;
+
+/** Returns true if no change of many has the size of the difference by chance. */
+function isLargeFor(node: DifferenceNode, count: number, search: Search): boolean {
+  const { needed, tolerance } = seek(node, search, 1);
+  return Math.abs(needed[0]!.difference) > CERTAIN * count * tolerance;
+}
 
 /**
  * Returns the number of sessions after a difference with which a candidate must agree before the whole run is computed:
@@ -605,21 +648,22 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const session = node.own.compositions.sm.sessionAt(day);
   const site = { own: node.own, session: findRuleSession(node, day, session) };
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
-    (one) => !search.known.has(one.subject) && !(one.date !== null && search.refuted.has(toKey(one))),
+    (one) => !search.known.has(one.subject) && !search.contradicted.has(toKey(one)),
   );
   const { likely, others } = orderCandidates(node, candidates, search);
   const tryEach = (ordered: readonly Candidate[]): Tried[] =>
     ordered.flatMap((candidate) => tryCandidate(node, candidate, search));
   const least = findEvidence(node, search);
-  const selectFits = (all: readonly Tried[]): Tried[] =>
-    removeDuplicates(
-      sortFits(
-        all.filter(
-          ({ candidates: [one], agreement: { reach } }) =>
-            reach > (isMoved(node, one!) ? Math.min(least, agreement.reach + 1) : least),
-        ),
-      ),
+  const selectFits = (all: readonly Tried[]): Tried[] => {
+    const isCertain = isLargeFor(node, all.length, search);
+    const fits = all.filter(
+      ({ candidates: [one], agreement: { reach } }) =>
+        reach > (isMoved(node, one!) ? Math.min(least, agreement.reach + 1) : least),
     );
+    return removeDuplicates(sortFits(fits)).map((fit) =>
+      fit.candidates[0]!.free === undefined ? { ...fit, isCertain } : fit,
+    );
+  };
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
   // A free value is searched only where no change of fixed size explains the following sessions as well.
@@ -762,10 +806,12 @@ function tryBriefly(node: DifferenceNode, candidates: readonly Candidate[], sear
   if (isRefutedEarly(node, candidates, search)) return null;
   const part = attempt(() => evaluatePart(node, edits, candidates, search));
   if (part === null) return null;
-  const effect = levelOn(part, day) / levelOn(node.own, day);
+  const measure = (one: Day): number => levelOn(part, one) / levelOn(node.own, one);
+  const first = candidates[0]!.date === null ? measure(outside.days[findAnchor(node, search)]!) : 1;
+  const effect = measure(day) / first;
   if (effect === 1 || Number.isNaN(effect)) return null;
   const agreement = comparePart(node, part, search);
-  const effects = listAhead(node, search).map((one) => levelOn(part, one) / levelOn(node.own, one));
+  const effects = listAhead(node, search).map((one) => measure(one) / first);
   const tried = { candidates, terms: node.terms, effect, effects, own: node.own, agreement };
   return agreement.reach <= reach ? tried : { ...tried, brief: edits };
 }
@@ -827,7 +873,7 @@ function isRefutedEarly(node: DifferenceNode, [candidate]: readonly Candidate[],
   const first = Math.min(Math.max(second, EARLY_SESSIONS[0]), EARLY_SESSIONS[1]);
   if (reach >= 2 * first && !isActiveOn(node, candidate!, search)) return true;
   for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
-    const part = attempt(() => evaluateChanged(node.own, edits, outside.days[count]!));
+    const part = attempt(() => evaluateChanged(node.own, edits, outside.days[count + countShifts(node)]!));
     const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
     const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
     if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
@@ -918,10 +964,9 @@ function evaluatePart(
   const { outside } = search;
   const { reach } = node.agreement;
   const through = Math.max(...candidates.map((one) => (one.manner === 'carried' ? (one.through ?? 0) : 0)));
-  // A free value is found from several sessions; levels that are dated a session early need a further one.
+  // A free value is found from several sessions.
   const ahead = candidates.some(({ free }) => free !== undefined) ? FAINT_SESSIONS : countAhead(node, search);
-  const shifted = node.terms.reading.length > 0 ? 1 : 0;
-  const last = Math.max(reach, findLastAtMost(outside.days, through)) + ahead + shifted;
+  const last = Math.max(reach, findLastAtMost(outside.days, through)) + ahead + countShifts(node);
   const until = outside.days[Math.min(last, outside.days.length - 1)]!;
   const changed = changeLevels(node.own, edits);
   if (changed !== null) return changed;
@@ -930,6 +975,9 @@ function evaluatePart(
   const run = (): OwnLevels | null => (from === null ? null : (findWindow(node.own, from)?.run(edits, to) ?? null));
   return runInWindow(run) ?? evaluateChanged(node.own, edits, until);
 }
+
+/** Returns the number of sessions after a level that its change reads: one if levels are dated a session early. */
+const countShifts = ({ terms: { reading } }: DifferenceNode): number => (reading.length > 0 ? 1 : 0);
 
 /** Compares levels of a part of the sessions: those before it are those of the state itself. */
 function comparePart(node: DifferenceNode, part: OwnLevels, { outside }: Pick<Search, 'outside'>): Agreement {
@@ -951,12 +999,16 @@ const SECANTS_MAX = 8;
 function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): Tried | null {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
-  const { guess, create, decimals, accepts, isGradual } = candidate.free!;
+  const { guess, create, decimals, accepts, isGradual = false } = candidate.free!;
   const targets = isGradual
     ? GRADUAL_SESSIONS.map((after) => Math.min(reach + after, outside.days.length - 1))
     : [reach];
   let best: Tried | null = null;
-  const scale = Number.isFinite(high) ? (low + high) / 2 : 1;
+  const known = Number.isFinite(high) ? (low + high) / 2 : 1;
+  // A value that also acts before the first outside level changes the scale.
+  const anchor = isGradual && low !== high ? findAnchor(node, search) : null;
+  const scale = (own: OwnLevels): number =>
+    anchor === null ? known : outside.values[anchor]! / levelOn(own, outside.days[anchor]!);
   const step = guess === 0 ? 0.01 : 0.1 * guess;
   for (const target of new Set(targets)) {
     const day = outside.days[target]!;
@@ -968,11 +1020,11 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
       );
     const run = (value: number): number => {
       const own = runLevels(value);
-      return own === null ? Number.NaN : levelOn(own, day) * scale;
+      return own === null ? Number.NaN : levelOn(own, day) * scale(own);
     };
     const wanted = outside.values[target]!;
     let [a, b] = [guess, guess + step];
-    let [fa, fb] = [levelOn(node.own, day) * scale - wanted, run(b) - wanted];
+    let [fa, fb] = [levelOn(node.own, day) * scale(node.own) - wanted, run(b) - wanted];
     if (candidate.manner === 'added' || candidate.subject === 'price') fa = run(a) - wanted;
     let slope = (fb - fa) / (b - a);
     if (!(Math.abs(slope) > 0)) return null;
@@ -984,7 +1036,8 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
       if (!Number.isFinite(b)) return best;
       fb = run(b) - wanted;
     }
-    const near = { value: b, width: computeTolerance(outside, wanted) / Math.abs(slope) };
+    const tolerance = computeTolerance(outside, wanted) * (anchor === null ? 1 : 2);
+    const near = { value: b, width: tolerance / Math.abs(slope) };
     const { value: centre, width } =
       target === reach && outside.decimals !== null
         ? narrow(near, { runLevels, step: Math.max(step, 4 * near.width), from: reach, scale }, search)
@@ -999,7 +1052,7 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
           ...result,
           isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
           isConclusive: isShort(value, { width, decimals, guess }),
-          isConfirmed: isGradual === true || isConfirmed({ value, guess, runLevels, from: reach }, search),
+          isConfirmed: isGradual || isConfirmed({ value, guess, runLevels, from: reach }, search),
         };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
     }
@@ -1049,6 +1102,11 @@ function isConfirmed({ value, guess, runLevels, from }: FoundValue, { outside }:
   return count >= CONFIRMATIONS;
 }
 
+/** Returns the position of the first session that has the scale of the session of the difference. */
+function findAnchor({ unexplained: { breaks } }: DifferenceNode, { outside: { days } }: Pick<Search, 'outside'>): number {
+  return breaks.length === 0 ? 0 : days.indexOf(breaks.at(-1)!);
+}
+
 interface NearValue {
   readonly value: number;
   /** Half the range of values that the rounding of the levels allows. */
@@ -1060,7 +1118,7 @@ interface Narrowing {
   readonly step: number;
   /** Position of the first session. */
   readonly from: number;
-  readonly scale: number;
+  readonly scale: (own: OwnLevels) => number;
 }
 
 /** Narrows the range of a value by the rounded levels of the following sessions, as long as they allow a common value. */
@@ -1073,7 +1131,7 @@ function narrow(
   if (at === null || above === null) return near;
   let [low, high] = [near.value - near.width, near.value + near.width];
   for (let t = from + 1; t < outside.days.length; t++) {
-    const [level, other] = [at, above].map((own) => levelOn(own, outside.days[t]!) * scale) as [number, number];
+    const [level, other] = [at, above].map((own) => levelOn(own, outside.days[t]!) * scale(own)) as [number, number];
     const slope = (other - level) / step;
     const missing = outside.values[t]! - level;
     if (!(Math.abs(slope) > 0)) break;
@@ -1130,16 +1188,13 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   const wanted = days.map((day, k) => outside.values[reach + k]! / levelOn(node.own, day) / scale);
   const local = tried.filter(({ candidates: [one], effect, effects }) =>
     // A convention acts a session later than a review that is moved by a session.
-    isOfReviews(one!)
-      ? measureLargest(effects) > tolerance / 2
-      : one!.date !== null && Math.abs(effect - 1) > tolerance / 2,
+    one!.date === null ? measureLargest(effects) > tolerance / 2 : Math.abs(effect - 1) > tolerance / 2,
   );
   const pairs: PairOfChanges[] = [];
   for (let i = 0; i < local.length; i++)
     for (let j = i + 1; j < local.length; j++) {
       const [a, b] = [local[i]!, local[j]!];
       if (isSameObject(a.candidates[0]!, b.candidates[0]!)) continue;
-      if (a.candidates[0]!.date === null && b.candidates[0]!.date === null) continue;
       const moves = Math.abs((a.effect - 1) * (b.effect - 1));
       const errors = wanted.map((one, k) => Math.abs(a.effects[k]! * b.effects[k]! - one));
       // Two changes of one review act on each other's weights.
@@ -1161,7 +1216,10 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   ];
   // Of many pairs, some explain a session by chance: evidence are later sessions.
   const isNear = outside.decimals !== null && Math.abs(wanted[0]! - 1) < PAIR_FAINT * tolerance;
-  const least = Math.min(reach + (isNear ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
+  const findLeast = (pair: PairOfChanges['pair']): number => {
+    const isWhole = pair.every(({ candidates: [one] }) => one!.date === null);
+    return Math.min(reach + (isNear || isWhole ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
+  };
   return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
     const result = tryAll(
       node,
@@ -1170,7 +1228,7 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
         .toSorted((one, other) => Number(one.date === null) - Number(other.date === null)),
       search,
     );
-    return result !== null && result.agreement.reach >= least ? [result] : [];
+    return result !== null && result.agreement.reach >= findLeast([a, b]) ? [result] : [];
   });
 }
 

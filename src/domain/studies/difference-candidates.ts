@@ -49,6 +49,8 @@ export interface Site {
   readonly own: Evaluation;
   /** Session of the rule-based index with the first difference. */
   readonly session: number;
+  /** Session of the first level from outside. */
+  readonly begin: number;
 }
 
 interface Place extends Site {
@@ -729,9 +731,16 @@ const REMOVAL_TYPES: readonly CorporateAction['type'][] = ['DELISTING', 'ACQUISI
 /** Sessions after an event in which a convention of its type can show its first difference. */
 const CONVENTION_SESSIONS = 12;
 
-function hasEventNear({ sm, session }: Place, types: readonly CorporateAction['type'][]): boolean {
-  return listActionsNear(sm, session, CONVENTION_SESSIONS).some(
-    (placed) => placed.session <= session + 1 && types.includes(placed.action.type),
+/** Returns true if an event is near a difference, or before the first level from outside, so that weights are others. */
+function hasEventNear({ sm, list, session, begin }: Place, types: readonly CorporateAction['type'][]): boolean {
+  const isOfTypes = (placed: { readonly action: CorporateAction }): boolean => types.includes(placed.action.type);
+  const { all, starts } = sm.actions;
+  const first = list[0]!.session + 1;
+  return (
+    listActionsNear(sm, session, CONVENTION_SESSIONS).some(
+      (placed) => placed.session <= session + 1 && isOfTypes(placed),
+    ) ||
+    (begin > first && all.slice(starts[first], starts[begin + 1]).some(isOfTypes))
   );
 }
 
@@ -839,7 +848,15 @@ function listTaxCandidates(place: Place): Candidate[] {
       },
     });
   };
-  if (typeof tax === 'number') return [create(null, tax, (value) => value)];
+  if (typeof tax === 'number') {
+    const none = {
+      subject: 'tax',
+      value: 0,
+      words: 'withholds no tax',
+      edits: [changeTreatment(ruleId, { withholding_tax: 0 })],
+    };
+    return [...(tax === 0 ? [] : [createConvention({ ...none, subject: 'tax' })]), create(null, tax, (value) => value)];
+  }
   const { rates, default: others } = tax;
   const countries = new Set([
     ...Object.keys(rates),

@@ -194,7 +194,9 @@ function restoreDates(chosen: DifferenceNode['chosen'], { own }: DifferenceNode)
   const moved = new Map(
     chosen.flatMap(({ candidate: { subject, manner, date } }) => {
       const by = manner === 'early' ? -1 : manner === 'late' ? 1 : 0;
-      return subject === 'rebalance' && by !== 0 && date !== null ? [[sessions[sessions.indexOf(date) + by]!, date]] : [];
+      return subject === 'rebalance' && by !== 0 && date !== null
+        ? [[sessions[sessions.indexOf(date) + by]!, date]]
+        : [];
     }),
   );
   if (moved.size === 0) return chosen;

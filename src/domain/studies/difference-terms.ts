@@ -439,7 +439,9 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
     from,
     run(edits, to) {
       const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
-      const isOfGrowth = edits.every((edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE'));
+      const isOfGrowth = edits.every(
+        (edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE'),
+      );
       if (isOfGrowth && !(isDecidedAlone && changesReview(rule, edits, { from, to })))
         return markets.align(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
       if (!isResumable(edits)) return null;

@@ -569,6 +569,8 @@ interface Tried extends Fit {
   readonly brief?: readonly Edit[] | undefined;
   /** False if a free value is no number with the usual decimals. */
   readonly isUsual?: boolean;
+  /** Share of numbers in whose range by rounding there is one with the usual decimals. */
+  readonly chance?: number;
   /** True if a free value is a short number, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
   /** True if a change of fixed size hardly has the size of the difference by chance. */
@@ -645,8 +647,10 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const { outside } = search;
   const { agreement } = node;
   const day = outside.days[agreement.reach]!;
-  const session = node.own.compositions.sm.sessionAt(day);
-  const site = { own: node.own, session: findRuleSession(node, day, session) };
+  const { sm } = node.own.compositions;
+  const session = sm.sessionAt(day);
+  const begin = sm.sessionAt(outside.days[0]!);
+  const site = { own: node.own, session: findRuleSession(node, day, session), begin };
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     (one) => !search.known.has(one.subject) && !search.contradicted.has(toKey(one)),
   );
@@ -680,7 +684,12 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const ofReviews = tried.some(({ candidates: [one] }) => one!.review !== undefined)
     ? measureConventions(node, candidates, search)
     : [];
-  return sortFits([...listPairs(node, [...tried, ...ofReviews], search), ...result]);
+  const pairs = [
+    ...listPairs(node, [...tried, ...ofReviews], search),
+    ...listRetypedPairs(node, candidates, search),
+    ...listFreePairs(node, { candidates, tried }, search),
+  ];
+  return sortFits([...pairs, ...result]);
 }
 
 /** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
@@ -733,11 +742,12 @@ const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
 /** Order of equally good changes: events, reviews, prices, and conventions of the whole run. */
 const RANKS: Partial<Record<CauseSubject, number>> = { rebalance: 1, shares: 2, constituent: 3, price: 4, rounding: 7 };
 
-function rank({ candidates }: Fit): number {
+function rank({ candidates, isUsual }: Fit & Pick<Tried, 'isUsual'>): number {
   const [{ subject, date, free }] = candidates as [Candidate];
   // The market gives a reason for a free price: a bad print, or no price.
-  const ofValue = free === undefined ? 0 : subject === 'price' ? -0.5 : 0.5;
-  return 10 * (candidates.length - 1) + (RANKS[subject] ?? (date === null ? 6 : 0)) + ofValue;
+  const ofValue = free === undefined ? 0 : (subject === 'price' ? -0.5 : 0.5) + (isUsual === false ? 0.2 : 0);
+  const ofRate = subject === 'currency' && date !== null ? RANKS.price! + 0.1 : undefined;
+  return 10 * (candidates.length - 1) + (ofRate ?? RANKS[subject] ?? (date === null ? 6 : 0)) + ofValue;
 }
 
 /** Returns a key of a change by its name and what it does. */
@@ -1052,6 +1062,7 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
           ...result,
           isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
           isConclusive: isShort(value, { width, decimals, guess }),
+          chance: (2 * width) / computeUnit(decimals),
           isConfirmed: isGradual || isConfirmed({ value, guess, runLevels, from: reach }, search),
         };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
@@ -1069,7 +1080,8 @@ function isShort(
   { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
 ): boolean {
   const isRound = (one: number, places: number, range: number): boolean =>
-    Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one && range < CONCLUSIVE_WIDTH * computeUnit(places);
+    Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one &&
+    range < CONCLUSIVE_WIDTH * computeUnit(places);
   return isRound(value, decimals, width) || (guess > 0 && isRound(value / guess, RATIO_DECIMALS, width / guess));
 }
 
@@ -1103,7 +1115,10 @@ function isConfirmed({ value, guess, runLevels, from }: FoundValue, { outside }:
 }
 
 /** Returns the position of the first session that has the scale of the session of the difference. */
-function findAnchor({ unexplained: { breaks } }: DifferenceNode, { outside: { days } }: Pick<Search, 'outside'>): number {
+function findAnchor(
+  { unexplained: { breaks } }: DifferenceNode,
+  { outside: { days } }: Pick<Search, 'outside'>,
+): number {
   return breaks.length === 0 ? 0 : days.indexOf(breaks.at(-1)!);
 }
 
@@ -1152,7 +1167,11 @@ const NEIGHBOURS_MAX = 8;
  * Returns numbers near a value: with the usual decimals, with the fewest decimals within a width, in a short ratio to the
  * guess, and the value itself.
  */
-function listShortNumbers(value: number, width: number, { decimals, guess }: Pick<FreeValue, 'decimals' | 'guess'>): number[] {
+function listShortNumbers(
+  value: number,
+  width: number,
+  { decimals, guess }: Pick<FreeValue, 'decimals' | 'guess'>,
+): number[] {
   const numbers = [roundHalfAwayFromZero(value, decimals)];
   const count = Math.min(NEIGHBOURS_MAX, Math.floor(width / computeUnit(decimals)));
   for (let k = 1; k <= count; k++)
@@ -1216,20 +1235,115 @@ function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search
   ];
   // Of many pairs, some explain a session by chance: evidence are later sessions.
   const isNear = outside.decimals !== null && Math.abs(wanted[0]! - 1) < PAIR_FAINT * tolerance;
-  const findLeast = (pair: PairOfChanges['pair']): number => {
-    const isWhole = pair.every(({ candidates: [one] }) => one!.date === null);
-    return Math.min(reach + (isNear || isWhole ? FAINT_SESSIONS : EVIDENCE_SESSIONS), outside.days.length);
-  };
-  return [...new Set(ordered)].flatMap(({ pair: [a, b] }) => {
-    const result = tryAll(
-      node,
-      [a, b]
-        .map(({ candidates: [one] }) => one!)
-        .toSorted((one, other) => Number(one.date === null) - Number(other.date === null)),
-      search,
+  return [...new Set(ordered)].flatMap(({ pair: [a, b] }) =>
+    tryPair(node, { pair: [a.candidates[0]!, b.candidates[0]!], isNear }, search),
+  );
+}
+
+interface TriedPair {
+  readonly pair: readonly [Candidate, Candidate];
+  /** True if the difference is near the rounding, where two of many changes explain it by chance. */
+  readonly isNear: boolean;
+}
+
+/** Runs two changes. Evidence for two conventions are more sessions, because each acts on many. */
+function tryPair(node: DifferenceNode, { pair, isNear }: TriedPair, search: Search): Tried[] {
+  const isWhole = pair.every(({ date }) => date === null);
+  const count = isNear || isWhole ? FAINT_SESSIONS : EVIDENCE_SESSIONS;
+  const ordered = pair.toSorted((one, other) => Number(one.date === null) - Number(other.date === null));
+  const result = tryAll(node, ordered, search);
+  return result !== null && result.agreement.reach >= Math.min(node.agreement.reach + count, search.outside.days.length)
+    ? [result]
+    : [];
+}
+
+/** Subjects of conventions that act only on dividends of one type. */
+const OF_TYPES: ReadonlySet<CauseSubject> = new Set(['variant', 'tax', 'reinvestment', 'special_dividend']);
+
+/** Returns pairs of a dividend of another type and a convention that then acts, or does not act, on it. */
+function listRetypedPairs(node: DifferenceNode, candidates: readonly Candidate[], search: Search): Tried[] {
+  const retyped = candidates.filter(
+    ({ edits: [edit] }) =>
+      edit?.kind === 'action' && edit.before?.type !== edit.after?.type && edit.after !== null && edit.before !== null,
+  );
+  const conventions = candidates.filter(
+    ({ date, free, subject }) => date === null && free === undefined && OF_TYPES.has(subject),
+  );
+  const pairs = retyped.flatMap((one) => conventions.map((other) => [one, other] as const));
+  return pairs.slice(0, PAIRS_MAX / 2).flatMap((pair) => tryPair(node, { pair, isNear: true }, search));
+}
+
+/** Maximum number of changes that are combined with one free value. */
+const FREE_PAIRS_MAX = 12;
+
+/** Largest expected number of values with the usual decimals that changes combined with a free value give by chance. */
+const CHANCE = 0.05;
+
+interface FreePairs {
+  readonly candidates: readonly Candidate[];
+  readonly tried: readonly Tried[];
+}
+
+/**
+ * Returns pairs of a free value and a change of fixed size. A value that acts on every session needs many sessions as
+ * evidence, a price or an amount a number with the usual decimals in a range that is narrow for all changes.
+ */
+function listFreePairs(node: DifferenceNode, { candidates, tried }: FreePairs, search: Search): Tried[] {
+  const { outside } = search;
+  const { reach, low, high } = node.agreement;
+  const days = listAhead(node, search);
+  const scale = Number.isFinite(high) ? (low + high) / 2 : outside.values[reach]! / levelOn(node.own, days[0]!);
+  const wanted = days.map((day, k) => Math.log(outside.values[reach + k]! / levelOn(node.own, day) / scale));
+  const fixed = tried.filter(({ candidates: [one, second] }) => second === undefined && one!.free === undefined);
+  return candidates.flatMap((value) => {
+    const { free } = value;
+    if (free === undefined) return [];
+    const step = free.guess === 0 ? 0.01 : 0.1 * free.guess;
+    const measure = (number: number): number[] | null => {
+      const part = attempt(() => evaluatePart(node, free.create(number), [value], search));
+      if (part === null) return null;
+      const ratio = (day: Day): number => levelOn(part, day) / levelOn(node.own, day);
+      const first = value.date === null ? ratio(outside.days[findAnchor(node, search)]!) : 1;
+      return days.map((day) => Math.log(ratio(day) / first));
+    };
+    const [at, above] = [measure(free.guess), measure(free.guess + step)];
+    if (at === null || above === null || !(Math.abs(above[0]! - at[0]!) > 0)) return [];
+    const others = fixed.filter(
+      ({ candidates: [one] }) => !isSameObject(one!, value) && (one!.date === null) === (value.date === null),
     );
-    return result !== null && result.agreement.reach >= findLeast([a, b]) ? [result] : [];
+    const measured = others.flatMap((other) => {
+      const rest = wanted.map((one, k) => one - Math.log(other.effects[k]!));
+      const number = free.guess + (step * (rest[0]! - at[0]!)) / (above[0]! - at[0]!);
+      if (!free.accepts(number) && number !== free.guess) return [];
+      const errors = rest.map((one, k) =>
+        Math.abs(at[k]! + ((above[k]! - at[k]!) * (number - free.guess)) / step - one),
+      );
+      return [{ other, error: errors.reduce((sum, one) => sum + one, 0) }];
+    });
+    return measured
+      .toSorted((a, b) => a.error - b.error)
+      .slice(0, FREE_PAIRS_MAX)
+      .flatMap(({ other }) => solveWith(node, { value, other: other.candidates[0]!, count: others.length }, search));
   });
+}
+
+interface ValueWith {
+  readonly value: Candidate;
+  readonly other: Candidate;
+  /** Number of changes that are combined with the value. */
+  readonly count: number;
+}
+
+/** Finds a free value after another change. */
+function solveWith(node: DifferenceNode, { value, other, count }: ValueWith, search: Search): Tried[] {
+  const own = attempt(() => evaluateWhole(node.own, [other], findSession(node, search.outside)));
+  if (own === null) return [];
+  const after = { ...node, own, terms: own.terms };
+  const found = solveFree(after, value, search);
+  const least = node.agreement.reach + (value.date === null ? FAINT_SESSIONS : EVIDENCE_SESSIONS);
+  if (found === null || found.agreement.reach < Math.min(least, search.outside.days.length)) return [];
+  if (value.date !== null && !(found.isUsual === true && found.chance! * count < CHANCE)) return [];
+  return [{ ...found, candidates: [other, ...found.candidates] }];
 }
 
 /** Returns the largest of the effects on a few sessions. */

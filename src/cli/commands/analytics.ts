@@ -524,13 +524,14 @@ const parseDividends = (text: string | undefined) =>
     ? { dividend_source: text === undefined ? undefined : ('announced' as const) }
     : { dividends: text.split(',') };
 
-/** Names of the column of levels in a file; otherwise it is the second column. */
+/** Names of the columns of dates and of levels in a file. Other names of two columns are read with a warning. */
+const DATE_COLUMNS = ['date'];
 const LEVEL_COLUMNS = ['value', 'level', 'close'];
 
 /**
  * Reads levels from a CSV file with a header.
  * @param mapping columns, date format and separators of numbers; as for the import of a market
- * @throws UsageError for a cell that is not a date or a number
+ * @throws UsageError for ambiguous columns, or a cell that is not a date or a number
  */
 async function readLevelsFile(
   file: string,
@@ -542,18 +543,30 @@ async function readLevelsFile(
   const { columns, skip_rows: skipped, date_format: format } = mapping;
   const { header, rows } = await parseCsvRows(skipLines(splitLines(createReadStream(file)), skipped));
   const names = header.map((name) => name.toLowerCase());
-  const find = (column: string | undefined, usual: readonly string[], position: number): number => {
-    if (column === undefined)
-      return Math.max(
-        names.findIndex((name) => usual.includes(name)),
-        position,
-      );
+  const find = (column: string | undefined, usual: readonly string[]): number => {
+    if (column === undefined) {
+      const [at = -1, ...others] = [...names.keys()].filter((k) => usual.includes(names[k]!));
+      if (others.length === 0) return at;
+      const found = [at, ...others].map((k) => header[k]).join(' and ');
+      throw new UsageError(`${file} has the columns ${found}; name one of them with --mapping`);
+    }
     const at = header.indexOf(column);
     if (at < 0) throw new UsageError(`${file} has no column ${column}; its columns are ${header.join(', ')}`);
     return at;
   };
-  const dateAt = find(columns['date'], ['date'], 0);
-  const valueAt = find(columns['value'] ?? columns['CLOSE'], LEVEL_COLUMNS, dateAt === 0 ? 1 : 0);
+  let dateAt = find(columns['date'], DATE_COLUMNS);
+  let valueAt = find(columns['value'] ?? columns['CLOSE'], LEVEL_COLUMNS);
+  if (dateAt < 0 || valueAt < 0) {
+    if (header.length !== 2)
+      throw new UsageError(
+        `${file} has the columns ${header.join(', ')}, and none named ${dateAt < 0 ? DATE_COLUMNS.join(', ') : LEVEL_COLUMNS.join(', ')}; name them with --mapping`,
+      );
+    if (dateAt < 0) dateAt = valueAt === 0 ? 1 : 0;
+    if (valueAt < 0) valueAt = 1 - dateAt;
+    process.stderr.write(
+      `warning: ${file}: dates are read from the column ${header[dateAt]}, levels from ${header[valueAt]}\n`,
+    );
+  }
   const [readDay, readNumber] = [createDayReader(format), createNumberReader(mapping, 'CLOSE')];
   const levels: { date: string; value: number }[] = [];
   for await (const { cells, number } of rows) {

@@ -4,10 +4,14 @@ import type { DataDifferenceView } from '#contract/stores.js';
 import { mayDifferInBits } from '#domain/backtest/plan.js';
 import { roundToCommonGrid } from '#domain/backtest/run-file/compare.js';
 import { type DocumentChange, listChanges, toCanonicalJson } from '#domain/base/json.js';
-import { Refusal } from '#domain/base/refusals.js';
+import type { Finding } from '#domain/base/findings.js';
+import { assertNoErrors, Refusal } from '#domain/base/refusals.js';
+import { parseValidDay } from '#domain/base/time.js';
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';
 import { createDifferenceRows, DIFFERENCE_TABLES, type DifferenceTable } from '#domain/outputs/exports.js';
@@ -456,7 +460,8 @@ export interface OutsideDifferences {
   assertRun(name: RequestedRun): Promise<void>;
   /**
    * Queues an explanation.
-   * @throws Refusal VALIDATION_FAILED if too few levels are on dates of the run; NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING
+   * @throws Refusal VALIDATION_FAILED for unknown names, or if too few levels are on sessions of the run; NO_DATA_SOURCE,
+   * STORE_MISMATCH, JOB_RUNNING
    */
   explain(name: RequestedRun, question: DifferenceQuestion, origin: JobOrigin | null): Promise<JobStatus>;
   /** Returns the last explanation of an index. @throws Refusal JOB_NOT_FOUND */
@@ -480,7 +485,7 @@ export async function findLastDifference(
 }
 
 export function createOutsideDifferences(
-  { documents, jobs, states, stores, engineVersion }: Context,
+  { documents, artifacts, calendars, jobs, states, stores, engineVersion }: Context,
   kind: JobKind<DifferencesPayload>,
   estimatedBytes: () => number,
 ): OutsideDifferences {
@@ -497,8 +502,10 @@ export function createOutsideDifferences(
     assertRun: async (name) => void (await requireRun(documents, name)),
     async explain(name, question, origin) {
       const run = await requireRun(documents, name);
-      assertComparable(run, question);
-      await states.requireMarket(run);
+      const { market } = await states.requireMarket(run);
+      const { documents: defined, indexId } = addDefaultsToPlan(await readStoredPlan(artifacts, run));
+      const calendar = calendars.get(defined[indexId]!.calendar);
+      assertNoErrors('request', listFindings(question, { run, market, calendar }));
       return stores.within(await states.findStore(run), () =>
         jobs.submit({
           kind,
@@ -519,14 +526,61 @@ export function createOutsideDifferences(
   };
 }
 
-/** Refuses levels that cannot have two common sessions with a run, and runs whose inputs change with the time of the decision. */
-function assertComparable(run: RunDocument, { levels, start, end }: DifferenceQuestion): void {
-  const [from, to] = [start ?? run.start, end ?? run.end];
-  if (levels === undefined) return;
-  const common = levels.filter(({ date }) => date >= run.start && date <= run.end && date >= from && date <= to);
-  if (common.length >= 2) return;
-  throw new Refusal(
-    'VALIDATION_FAILED',
-    `The run covers ${run.start} to ${run.end}; ${common.length} of the ${levels.length} levels are on these dates. A comparison needs at least 2.`,
+interface QuestionTerms {
+  readonly run: RunDocument;
+  readonly market: MarketData;
+  /** Undefined for a calendar that the service does not have. */
+  readonly calendar: Calendar | undefined;
+}
+
+/** Returns what cannot be compared with a run: unknown names, and dates without two common sessions. */
+function listFindings(
+  { levels, series, start, end, compositions = [] }: DifferenceQuestion,
+  { run, market, calendar }: QuestionTerms,
+): Finding[] {
+  const findings: Finding[] = [];
+  const refuse = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+    void findings.push({ severity: 'error', code, path, message, ...(value === undefined ? {} : { value }) });
+  const identifiers = new Set(market.identifiers);
+  const store = `the data store ${market.datasetId}`;
+  if (series !== undefined && market.series?.has(series) !== true && !identifiers.has(series))
+    refuse('UNKNOWN_IDENTIFIER', 'series', `is ${series}; ${store} has no series and no security of this name`, series);
+  const isInRun = (date: string): boolean => date >= run.start && date <= run.end;
+  const covers = `the run covers ${run.start} to ${run.end}`;
+  for (const [k, { date, weights, index_shares: shares }] of compositions.entries()) {
+    const path = `compositions[${k}]`;
+    if (!isInRun(date)) refuse('OUT_OF_RANGE', `${path}.date`, `is ${date}; ${covers}`, date);
+    const field = weights === undefined ? 'index_shares' : 'weights';
+    for (const name of Object.keys(weights ?? shares ?? {}))
+      if (!identifiers.has(name))
+        refuse(
+          'UNKNOWN_IDENTIFIER',
+          `${path}.${field}.${name}`,
+          `is ${name}; ${store} has no security of this name`,
+          name,
+        );
+  }
+  if (levels === undefined) return findings;
+  const compared = [...levels.entries()].filter(
+    ([, { date }]) => isInRun(date) && date >= (start ?? date) && date <= (end ?? date),
   );
+  const isSession = (date: string): boolean => calendar?.isSession(parseValidDay(date)) !== false;
+  const count = compared.filter(([, { date }]) => isSession(date)).length;
+  if (count >= 2) return findings;
+  if (compared.length < 2) {
+    refuse(
+      'OUT_OF_RANGE',
+      'levels',
+      `${covers}; ${compared.length} of the ${levels.length} levels are on these dates, at least 2 are needed`,
+    );
+    return findings;
+  }
+  const [k, { date }] = compared.find(([, one]) => !isSession(one.date))!;
+  refuse(
+    'OUT_OF_RANGE',
+    `levels[${k}].date`,
+    `is ${date}, which is no session of ${calendar!.code}; ${count} of the ${compared.length} levels of the run are on its sessions, at least 2 are needed`,
+    date,
+  );
+  return findings;
 }

@@ -254,6 +254,22 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(status).toBe(0);
     await writeFile(mapping, JSON.stringify({ ...terms, columns: { date: 'Tag', value: 'Schluss' } }));
     expect(await ask(words)).toMatchObject({ status: 64, err: expect.stringContaining('no column Tag') });
+    // Two columns with other names are read, and named. More columns, or two usual names, are ambiguous.
+    const read = async (header: string, more = '') => {
+      await writeFile(file, `${header}\n${rows.map(({ date, price }) => `${date},${price}${more}`).join('\n')}\n`);
+      return ask(['explain-difference', 'EVEN', file]);
+    };
+    const named = await read('Day,Index');
+    expect(named.status).toBe(0);
+    expect(named.err).toContain('dates are read from the column Day, levels from Index');
+    expect(await read('Day,Index,Volume', ',1')).toMatchObject({
+      status: 64,
+      err: expect.stringMatching(/Day, Index, Volume.*--mapping/),
+    });
+    expect(await read('date,Close,Level', ',1')).toMatchObject({
+      status: 64,
+      err: expect.stringMatching(/Close and Level.*--mapping/),
+    });
   });
 
   test('one command imports a wide table, and reports its choices with reasons', async () => {

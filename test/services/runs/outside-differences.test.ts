@@ -211,4 +211,42 @@ describe('an outside level', () => {
   ])('is refused at the request: %s', async (_, body) => {
     expect((await service.ask('POST', '/analytics/TRIO/differences', body)).status).toBe(422);
   });
+
+  const saturdays = ['2024-01-06', '2024-01-07'];
+  test.each([
+    ['an unknown series', { series: 'NOPE' }, 'series', ['NOPE', 'market']],
+    [
+      'an unknown security of a composition',
+      { levels: computeLevels(CLOSES), compositions: [{ date: '2024-01-03', weights: { AAA: 0.5, NOPE: 0.5 } }] },
+      'compositions[0].weights.NOPE',
+      ['NOPE', 'market'],
+    ],
+    [
+      'a composition outside the run',
+      { levels: computeLevels(CLOSES), compositions: [{ date: '2023-12-29', index_shares: { AAA: 1 } }] },
+      'compositions[0].date',
+      ['2023-12-29', '2024-01-02 to 2024-01-10'],
+    ],
+    [
+      'levels of which one is on a session',
+      { levels: ['2024-01-05', ...saturdays].map((date, k) => ({ date, value: 100 + k })) },
+      'levels[1].date',
+      ['2024-01-06', 'no session of XNYS', '1 of the 3'],
+    ],
+    [
+      'levels of which one is in the run',
+      { levels: ['2023-12-28', '2023-12-29', '2024-01-02'].map((date, k) => ({ date, value: 100 + k })) },
+      'levels',
+      ['2024-01-02 to 2024-01-10', '1 of the 3'],
+    ],
+  ])('is refused at the request with the field and both values: %s', async (_, body, path, parts) => {
+    const { status, detail } = await service.refusal('POST', '/analytics/TRIO/differences', body);
+    expect(status).toBe(422);
+    const { findings } = detail as {
+      readonly findings: readonly { readonly path: string; readonly message: string }[];
+    };
+    expect(findings).toHaveLength(1);
+    expect(findings[0]!.path).toBe(path);
+    for (const part of parts) expect(findings[0]!.message).toContain(part);
+  });
 });

@@ -644,8 +644,13 @@ function replaceEffects(sm: SessionMarket, terms: GrowthTerms, basis: MarketBasi
   });
   takeBefore(Infinity, 0);
   const table = allocateEffects(sm, terms, order.length);
-  for (const member of ['columns', 'sessions', ...AMOUNTS] as const)
-    order.forEach((from, e) => (table[member][e] = from < 0 ? own[member][~from]! : before[member][from]!));
+  for (const member of ['columns', 'sessions', ...AMOUNTS] as const) {
+    const [values, ofBefore, ofOwn] = [table[member], before[member], own[member]];
+    for (let e = 0; e < order.length; e++) {
+      const from = order[e]!;
+      values[e] = from < 0 ? ofOwn[~from]! : ofBefore[from]!;
+    }
+  }
   return indexEffects(table, own.getTerms);
 }
 

@@ -407,7 +407,8 @@ export interface SimulatedWindow {
 
 /**
  * Opens a window on a run. Earlier compositions are those of the run. Changes of events and closes leave the compositions
- * of the window as they are; changes of the document and of other fields decide the reviews of the window again.
+ * of the window as they are unless they are between a decision and its effect; these, and changes of the document and of
+ * other fields, decide the reviews of the window again.
  * @param from session before the first change, and before the first changed review
  * @cost O(T H) once; O(S + sessions of the window x N), and the reviews of the window, for a change
  */
@@ -442,7 +443,9 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
       const isOfGrowth = edits.every(
         (edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE'),
       );
-      if (isOfGrowth && !(isDecidedAlone && changesReview(rule, edits, { from, to })))
+      const isReviewed = (): boolean =>
+        listReviewsOf(rule, edits).some(({ session }) => session > from && session <= to);
+      if (isOfGrowth && !(isDecidedAlone && isReviewed()))
         return markets.align(edits, to, (changed) => simulate({ ...rule, sm: changed }, to, terms));
       if (!isResumable(edits)) return null;
       const changed = change(edits);
@@ -478,15 +481,10 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
   };
 }
 
-/** Returns true if a review that takes effect in a window is decided, priced or converted on changed closes or events. */
-function changesReview(
-  { list, sm }: Compositions,
-  edits: readonly Edit[],
-  { from, to }: { readonly from: number; readonly to: number },
-): boolean {
+/** Returns the reviews that are decided, priced or converted on changed closes or events. */
+export function listReviewsOf({ list, sm }: Pick<Compositions, 'list' | 'sm'>, edits: readonly Edit[]): Composition[] {
   const days = listChangedDays(edits, sm);
-  return list.some(({ session, decision }) => {
-    if (session <= from || session > to) return false;
+  return list.filter(({ session, decision }) => {
     const [first, last] = [sm.sessions[decision]!, sm.sessions[session]!];
     return days.some((day) => day >= first && day <= last);
   });
@@ -672,12 +670,13 @@ const isOfItsDate = ({ name, lag, window, aggregate }: FieldRequest): boolean =>
  * date, later compositions are those of the run from the first equal composition after the changes on.
  */
 function decideWindow(
-  { rule: { document, first, list } }: Evaluation,
+  { rule: { document, first, list, sm } }: Evaluation,
   { documents, calendars, models, createDecider }: CandidateTerms,
   { market, from, to, changedUntil }: WindowSpan,
 ): DecidedCompositions {
   const { id, calendar } = document;
-  const due = listDueUnderTexts(documents[id]!, market, { first, last: to }).filter(({ session }) => session > from);
+  // The changed market may begin with the window; its sessions are those of the run.
+  const due = listDueUnderTexts(documents[id]!, sm, { first, last: to }).filter(({ session }) => session > from);
   const before = list.filter(({ session }) => session <= from);
   const decide = (decided: typeof due): DecidedCompositions => {
     const composer = createComposer({
@@ -821,7 +820,7 @@ export function findBegin(
 ): number | null {
   if (candidates.some(({ date }) => date === null)) return null;
   const sessions = candidates.flatMap(({ review, date, edits }) => {
-    if (review === undefined) return [sm.sessionAt(date!)];
+    if (review === undefined) return [sm.sessionAt(date!), ...listReviewsOf(rule, edits).map((one) => one.decision)];
     // A review that is decided on changed data reads the holdings since the previous one.
     const previous = rule.list.findLast((one) => one.session < review.session);
     const isOfData = edits.some(({ kind }) => kind !== 'document');

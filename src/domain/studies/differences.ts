@@ -26,6 +26,7 @@ import {
   findRuleId,
   findState,
   findWindow,
+  listReviewsOf,
   REVIEW_SESSIONS,
   runInWindow,
   type CandidateTerms,
@@ -1014,6 +1015,7 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
     ? GRADUAL_SESSIONS.map((after) => Math.min(reach + after, outside.days.length - 1))
     : [reach];
   let best: Tried | null = null;
+  const isReviewed = listReviewsOf(node.own.rule, create(guess)).length > 0;
   const known = Number.isFinite(high) ? (low + high) / 2 : 1;
   // A value that also acts before the first outside level changes the scale.
   const anchor = isGradual && low !== high ? findAnchor(node, search) : null;
@@ -1056,7 +1058,13 @@ function solveFree(node: DifferenceNode, candidate: Candidate, search: Search): 
       if (!accepts(value)) continue;
       const edits = create(value);
       const stated = candidate.value === null ? value : (candidate.value / guess) * value;
-      const result = tryEdits(node, { ...candidate, edits, value: guess === 0 ? value : stated }, search);
+      const changed = { ...candidate, edits, value: guess === 0 ? value : stated };
+      const brief = tryBriefly(node, [changed], search);
+      if (brief === null) continue;
+      // Of values with equal levels after the session, the first is kept.
+      const isAhead = agreesAhead(node, brief, search);
+      if (isAhead && best !== null && !isReviewed && haveEqualEffects(best, brief, tolerance / wanted)) continue;
+      const result = isAhead ? complete(node, brief, search) : brief;
       if (result !== null && (best === null || result.agreement.reach > best.agreement.reach))
         best = {
           ...result,
@@ -1090,6 +1098,14 @@ const RATIO_DECIMALS = 2;
 
 /** Sessions whose returns must agree with a value that is no short number. One unknown number needs more than one. */
 const CONFIRMATIONS = 2;
+
+/** Part of the rounding in which levels are equal. */
+const EQUAL_PART = 0.01;
+
+/** Returns true if two changes of a session have equal effects on the next ones. */
+const haveEqualEffects = (a: Tried, b: Tried, tolerance: number): boolean =>
+  a.effects.length > 1 &&
+  a.effects.slice(1).every((effect, k) => Math.abs(effect - b.effects[k + 1]!) <= EQUAL_PART * tolerance + PRECISION);
 
 interface FoundValue {
   readonly value: number;

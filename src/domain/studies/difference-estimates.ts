@@ -9,6 +9,8 @@ import { type Evaluation, findState, measureSensitivity } from './difference-ter
 export interface Sought {
   /** Session of the first difference. */
   readonly session: number;
+  /** Session of the last level that agrees; sessions between them have no level. */
+  readonly previous: number;
   /** Relative differences of the levels on this session and the following ones. */
   readonly needed: readonly { readonly session: number; readonly difference: number }[];
   /** Relative error of a level by rounding. */
@@ -57,7 +59,7 @@ const UNCAPPED_FACTOR = 3;
  * `ESTIMATE_ERROR` for a likely change, Infinity for a change that cannot act on the session, null without an estimate.
  */
 export function createEstimate(own: Evaluation, sought: Sought): (candidate: Candidate) => number | null {
-  const { session, needed } = sought;
+  const { session, previous, needed } = sought;
   const sensitivity = measureSensitivity(own, session);
   if (sensitivity === null || !(Math.abs(sensitivity) > 0) || session <= own.rule.first) return () => null;
   const { list, sm, document } = own.rule;
@@ -119,7 +121,7 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     if (Number.isNaN(used)) return null;
     if (Math.abs(used) > WEIGHT_MAX) return UNLIKELY; // together with another change it may explain the session
     // The levels agree before the difference, so that a security that has already moved cannot be its cause.
-    for (let before = review + 1; before < session; before++)
+    for (let before = review + 1; before <= previous; before++)
       if (CERTAIN_SHARE * Math.abs(used * excess(before)) > PRIOR_FACTOR * tolerance) return Infinity;
     const errors = observed.map(
       ({ at, difference }) =>
@@ -172,7 +174,8 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
       if (at < 1 || at >= sm.sessions.length) continue;
       const part = contribute(row, sm.columnOf(row.identifier), at);
       if (part === null) return null;
-      effects.set(at, (effects.get(at) ?? 0) + sign * part);
+      const seen = at > previous && at < session ? session : at;
+      effects.set(seen, (effects.get(seen) ?? 0) + sign * part);
     }
     for (const [at, effect] of effects)
       if (at < session && CERTAIN_SHARE * Math.abs(effect) > PRIOR_FACTOR * tolerance) return Infinity;

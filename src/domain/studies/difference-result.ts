@@ -308,10 +308,16 @@ function createCause(choice: ChosenCandidate, k: number, { choices, start, final
     const errors = listErrors(own, outside, scale);
     return errors.filter((_, t) => isEqualAt(errors, t, outside)).length;
   };
-  const replace = (other: Float64Array): OwnLevels => ({
-    days: final.days,
-    levels: final.levels.map((level, t) => level * (other[t]! / levels!.after[t]!)),
-  });
+  // A convention that acts before the first outside level changes the scale.
+  const first = final.days.indexOf(outside.days[0]!);
+  const isScaled = scale !== 1 && candidate.date === null;
+  const replace = (other: Float64Array): OwnLevels => {
+    const factor = isScaled ? levels!.after[first]! / other[first]! : 1;
+    return {
+      days: final.days,
+      levels: final.levels.map((level, t) => level * factor * (other[t]! / levels!.after[t]!)),
+    };
+  };
   const alone =
     levels?.before === start.own.levels
       ? { days: start.own.days, levels: levels.after }

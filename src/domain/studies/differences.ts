@@ -413,7 +413,7 @@ function descend(node: DifferenceNode, search: Search): void {
     const child = createChild(node, whole, {
       rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
       listRivals: () => listRuns(node, rivals, search),
-      isCertain: fit.isCertain === true,
+      isCertain: fit.isCertain === true && fit.candidates[0]!.free === undefined,
     });
     descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
@@ -574,7 +574,7 @@ interface Tried extends Fit {
   readonly chance?: number;
   /** True if a free value is a short number, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
-  /** True if a change of fixed size hardly has the size of the difference by chance. */
+  /** True if hardly any change of fixed size has the size of the difference by chance. */
   readonly isCertain?: boolean;
   /** True if the returns of several sessions after the difference agree only with this value. */
   readonly isConfirmed?: boolean;
@@ -665,9 +665,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
       ({ candidates: [one], agreement: { reach } }) =>
         reach > (isMoved(node, one!) ? Math.min(least, agreement.reach + 1) : least),
     );
-    return removeDuplicates(sortFits(fits)).map((fit) =>
-      fit.candidates[0]!.free === undefined ? { ...fit, isCertain } : fit,
-    );
+    return removeDuplicates(sortFits(fits.map((fit) => ({ ...fit, isCertain }))));
   };
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
@@ -722,7 +720,9 @@ function seek(node: DifferenceNode, { outside }: Search, count: number = AHEAD):
   const { sm } = node.own.compositions;
   const value = outside.values[reach]!;
   const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, outside.days[reach]!);
+  const before = outside.days[reach - 1];
   return {
+    previous: before === undefined ? -1 : findRuleSession(node, before, sm.sessionAt(before)),
     session: findRuleSession(node, outside.days[reach]!, sm.sessionAt(outside.days[reach]!)),
     tolerance: (2 * computeTolerance(outside, value)) / value,
     needed: Array.from(outside.days.subarray(reach, reach + count), (day, k) => ({
@@ -743,10 +743,12 @@ const sortFits = <T extends Fit>(fits: readonly T[]): T[] =>
 /** Order of equally good changes: events, reviews, prices, and conventions of the whole run. */
 const RANKS: Partial<Record<CauseSubject, number>> = { rebalance: 1, shares: 2, constituent: 3, price: 4, rounding: 7 };
 
-function rank({ candidates, isUsual }: Fit & Pick<Tried, 'isUsual'>): number {
-  const [{ subject, date, free }] = candidates as [Candidate];
-  // The market gives a reason for a free price: a bad print, or no price.
-  const ofValue = free === undefined ? 0 : (subject === 'price' ? -0.5 : 0.5) + (isUsual === false ? 0.2 : 0);
+function rank({ candidates, isUsual, isCertain }: Fit & Pick<Tried, 'isUsual' | 'isCertain'>): number {
+  const [{ subject, date }] = candidates as [Candidate];
+  const free = candidates.find((one) => one.free !== undefined);
+  // The market gives a reason for a free price: a bad print, or no price. A change of fixed size is no chance if it is large.
+  const ofPrice = isCertain === true ? 0.5 : -0.5;
+  const ofValue = free === undefined ? 0 : (free.subject === 'price' ? ofPrice : 0.5) + (isUsual === false ? 0.2 : 0);
   const ofRate = subject === 'currency' && date !== null ? RANKS.price! + 0.1 : undefined;
   return 10 * (candidates.length - 1) + (ofRate ?? RANKS[subject] ?? (date === null ? 6 : 0)) + ofValue;
 }
@@ -1310,6 +1312,9 @@ function listFreePairs(node: DifferenceNode, { candidates, tried }: FreePairs, s
   const days = listAhead(node, search);
   const scale = Number.isFinite(high) ? (low + high) / 2 : outside.values[reach]! / levelOn(node.own, days[0]!);
   const wanted = days.map((day, k) => Math.log(outside.values[reach + k]! / levelOn(node.own, day) / scale));
+  const conventions = candidates.filter(
+    ({ date, free, subject }) => date === null && !free && OF_OVERLAYS.has(subject),
+  );
   const fixed = tried.filter(({ candidates: [one, second] }) => second === undefined && one!.free === undefined);
   return candidates.flatMap((value) => {
     const { free } = value;
@@ -1339,7 +1344,9 @@ function listFreePairs(node: DifferenceNode, { candidates, tried }: FreePairs, s
     return measured
       .toSorted((a, b) => a.error - b.error)
       .slice(0, FREE_PAIRS_MAX)
-      .flatMap(({ other }) => solveWith(node, { value, other: other.candidates[0]!, count: others.length }, search));
+      .flatMap(({ other }) =>
+        solveWith(node, { value, other: other.candidates[0]!, count: others.length, conventions }, search),
+      );
   });
 }
 
@@ -1348,10 +1355,15 @@ interface ValueWith {
   readonly other: Candidate;
   /** Number of changes that are combined with the value. */
   readonly count: number;
+  /** Conventions of fixed size that act on every session. */
+  readonly conventions: readonly Candidate[];
 }
 
+/** Subjects of conventions that act on every session. */
+const OF_OVERLAYS: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
+
 /** Finds a free value after another change. */
-function solveWith(node: DifferenceNode, { value, other, count }: ValueWith, search: Search): Tried[] {
+function solveWith(node: DifferenceNode, { value, other, count, conventions }: ValueWith, search: Search): Tried[] {
   const own = attempt(() => evaluateWhole(node.own, [other], findSession(node, search.outside)));
   if (own === null) return [];
   const after = { ...node, own, terms: own.terms };
@@ -1359,7 +1371,13 @@ function solveWith(node: DifferenceNode, { value, other, count }: ValueWith, sea
   const least = node.agreement.reach + (value.date === null ? FAINT_SESSIONS : EVIDENCE_SESSIONS);
   if (found === null || found.agreement.reach < Math.min(least, search.outside.days.length)) return [];
   if (value.date !== null && !(found.isUsual === true && found.chance! * count < CHANCE)) return [];
-  return [{ ...found, candidates: [other, ...found.candidates] }];
+  // A convention of fixed size is likelier than a value that is no short number.
+  const likelier = value.date === null && found.isUsual === false ? conventions : [];
+  const equal = likelier.flatMap((one) => tryEdits(after, one, search) ?? []);
+  return [found, ...equal.filter(({ agreement: { reach } }) => reach >= found.agreement.reach)].map((one) => ({
+    ...one,
+    candidates: [other, ...one.candidates],
+  }));
 }
 
 /** Returns the largest of the effects on a few sessions. */

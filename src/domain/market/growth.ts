@@ -243,7 +243,7 @@ function findBasePrices(sm: SessionMarket, terms: GrowthTerms): Float64Array {
 function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): TermsMark {
   const key = createMarkKey(sm, session, terms);
   const mark = byKey?.get(key);
-  if (!mark) throw new Error(`the mark of the market has no terms ${key}`);
+  if (!mark) throw new BeforeMarketError(`the mark of the market has no terms ${key}`);
   return mark;
 }
 

@@ -310,7 +310,7 @@ function createCause(choice: ChosenCandidate, k: number, { choices, start, final
   };
   // A convention that acts before the first outside level changes the scale.
   const first = final.days.indexOf(outside.days[0]!);
-  const isScaled = scale !== 1 && candidate.date === null;
+  const isScaled = scale !== 1;
   const replace = (other: Float64Array): OwnLevels => {
     const factor = isScaled ? levels!.after[first]! / other[first]! : 1;
     return {

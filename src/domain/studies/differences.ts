@@ -1269,6 +1269,9 @@ function tryPair(node: DifferenceNode, { pair, isNear }: TriedPair, search: Sear
   const isWhole = pair.every(({ date }) => date === null);
   const count = isNear || isWhole ? FAINT_SESSIONS : EVIDENCE_SESSIONS;
   const ordered = pair.toSorted((one, other) => Number(one.date === null) - Number(other.date === null));
+  // Of many pairs of events and prices, some have the size of one step by chance.
+  const isStep = pair.every(({ date, review }) => date !== null && review === undefined);
+  if (isStep && !isLargeFor(node, PAIRS_MAX, search)) return [];
   const result = tryAll(node, ordered, search);
   return result !== null && result.agreement.reach >= Math.min(node.agreement.reach + count, search.outside.days.length)
     ? [result]

@@ -63,6 +63,8 @@ test.each([
   ['the square of the ratio of a split in an index by prices', 163],
   ['a review a session early, with weights fixed at its effect', 102],
   ['a review a session early, with another cap', 200],
+  ['a rights issue and a dividend of another type on one day', 254],
+  ['a constituent of a review that is moved: the date is that of the run', 279],
 ])('%s: the planted causes are named, and no other', (_, seed) => {
   const planted = createWideCase(seed)!;
   const { causes, reproduced } = explainCase(planted);
@@ -70,6 +72,67 @@ test.each([
     some: readonly { subject: string; manner: string; identifier: string | null; date: string | null }[],
   ) => some.map(({ subject, manner, identifier, date }) => `${subject} ${manner} ${identifier} ${date}`).toSorted();
   expect(toText(causes)).toEqual(toText(planted.plants));
+  expect(reproduced).toBe(true);
+});
+
+test('a price is carried as long as the bars are others, also over a decision', () => {
+  const planted = createPlantedCase(61)!;
+  const carried = explainCase(planted).causes.filter(({ manner }) => manner === 'carried');
+  expect(carried.map(({ identifier, date, through }) => [identifier, date, through])).toEqual([
+    ['FF', '2020-11-30', '2020-12-02'],
+  ]);
+});
+
+test('a price in a gap of the store and another change of the same size are ties', () => {
+  const { causes } = explainCase(createWideCase(203)!);
+  const names = causes.flatMap((cause) =>
+    [cause, ...cause.ties].map(({ identifier, date }) => `${identifier} ${date}`),
+  );
+  expect(names).toContain('N16 2020-08-28');
+  expect(names).toContain('N04 2020-08-28');
+});
+
+/** Explains levels of the index of 40 equal weights, with 6 decimals. */
+function explainRounded(
+  changed: CandidateTerms,
+  {
+    skipped = [],
+    scale = 1,
+    from = 0,
+  }: { readonly skipped?: readonly number[]; readonly scale?: number; readonly from?: number } = {},
+) {
+  const { days, levels } = evaluateTerms(changed);
+  const used = [...days.keys()].filter((t) => t >= from && !skipped.includes(t));
+  const values = Float64Array.from(used, (t) => scale * levels[t]!);
+  const outside = { days: Int32Array.from(used, (t) => days[t]!), values: round(values, 6) };
+  return explainCase({ terms: createRoundedIndex(), outside, decimals: 6, plants: [] });
+}
+
+test('an event on a session without a level from outside is found at the next level', () => {
+  // The special dividend is on the session 10, and the levels begin with the session 1.
+  const terms = createRoundedIndex();
+  const actions = terms.market.actions.filter(({ type }) => type !== 'SPECIAL_DIVIDEND');
+  const { causes, reproduced } = explainRounded({ ...terms, market: { ...terms.market, actions } }, { skipped: [9] });
+  expect(causes.map(({ subject, manner, identifier }) => [subject, manner, identifier])).toEqual([
+    ['special_dividend', 'ignored', 'N00'],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
+test('a fee is found in levels that begin in the middle of a run, at another scale', () => {
+  const terms = createRoundedIndex();
+  const paid: CandidateTerms = {
+    ...terms,
+    reading: [
+      {
+        kind: 'levels',
+        terms: {},
+        change: (levels, days) => levels.map((level, t) => level * 0.99 ** ((days[t]! - days[0]!) / 365)),
+      },
+    ],
+  };
+  const { causes, reproduced } = explainRounded(paid, { scale: 7.3, from: 20 });
+  expect(causes.map(({ subject, manner, value }) => [subject, manner, value])).toEqual([['fee', 'added', 0.01]]);
   expect(reproduced).toBe(true);
 });
 

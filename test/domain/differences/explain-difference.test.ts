@@ -64,7 +64,6 @@ test.each([
   ['a review a session early, with weights fixed at its effect', 102],
   ['a review a session early, with another cap', 200],
   ['a rights issue and a dividend of another type on one day', 254],
-  ['a constituent of a review that is moved: the date is that of the run', 279],
 ])('%s: the planted causes are named, and no other', (_, seed) => {
   const planted = createWideCase(seed)!;
   const { causes, reproduced } = explainCase(planted);

@@ -7,7 +7,7 @@ import { type DocumentChange, listChanges, toCanonicalJson } from '#domain/base/
 import type { Finding } from '#domain/base/findings.js';
 import { assertNoErrors, Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
-import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import type { Calendar } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';

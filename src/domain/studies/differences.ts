@@ -1211,7 +1211,7 @@ const REVIEW_ERROR = 0.2;
 /** Largest error of the product of the effects of a change and of a convention on one review. */
 const CONVENTION_ERROR = 1.2;
 
-/** Largest error of the product of two effects on one session, in units of the product of the effects alone. */
+/** Largest error of the product of two effects on one session, in units of the product of the effects. */
 const INTERACTION = 5;
 
 /** Returns pairs of changes of one session that explain it together. */

@@ -240,6 +240,7 @@ function findBasePrices(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   return findTermsMark(sm, mark, terms).carried.slice();
 }
 
+/** Returns the prices of terms at a mark. @throws BeforeMarketError if the mark has none under these terms */
 function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): TermsMark {
   const key = createMarkKey(sm, session, terms);
   const mark = byKey?.get(key);

@@ -28,6 +28,8 @@ export interface Candidate extends DatedChange {
   readonly value: number | null;
   /** Action of the outside level, as the predicate of a sentence. */
   readonly words: string;
+  /** Types of the events on which a convention acts; absent if it acts on every dividend, or without an event. */
+  readonly types?: readonly CorporateAction['type'][] | undefined;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -698,7 +700,7 @@ export function listConventions(site: Site): Candidate[] {
   ];
 }
 
-interface Convention extends Pick<Candidate, 'subject' | 'words' | 'edits'> {
+interface Convention extends Pick<Candidate, 'subject' | 'words' | 'edits' | 'types'> {
   readonly manner?: Manner;
   readonly value?: number | null;
   readonly identifier?: string | null;
@@ -803,10 +805,11 @@ function listTreatmentCandidates(place: Place): Candidate[] {
     ...TREATMENTS.filter(
       ({ member, value, types }) =>
         (treatment[member] ?? DEFAULTS[member]) !== value && (types === undefined || hasEventNear(place, types)),
-    ).map(({ member, value, subject, manner }) =>
+    ).map(({ member, value, subject, manner, types }) =>
       createConvention({
         subject,
         manner,
+        types,
         words: `has ${member.replaceAll('_', ' ')} by the convention ${value}`,
         edits: [changeTreatment(ruleId, { [member]: value })],
       }),

@@ -4,6 +4,7 @@ import type { DifferenceNode } from './difference-result.js';
 import { attempt, type CauseSubject, evaluateWhole } from './difference-terms.js';
 import {
   evaluatePart,
+  CHANCE,
   EVIDENCE_SESSIONS,
   FAINT_SESSIONS,
   findAnchor,
@@ -116,9 +117,6 @@ export function listRetypedPairs(node: DifferenceNode, candidates: readonly Cand
 
 /** Maximum number of changes that are combined with one free value. */
 const FREE_PAIRS_MAX = 12;
-
-/** Largest expected number of values with the usual decimals that changes combined with a free value give by chance. */
-const CHANCE = 0.05;
 
 interface FreePairs {
   readonly candidates: readonly Candidate[];

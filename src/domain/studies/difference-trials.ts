@@ -1,6 +1,5 @@
 import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import { ACTION_KINDS } from '../market/market-data.js';
 import type { Candidate, FreeValue } from './difference-candidates.js';
 import type { Sought } from './difference-estimates.js';
 import type { DifferenceNode, Fit } from './difference-result.js';
@@ -77,7 +76,7 @@ export interface Tried extends Fit {
   readonly brief?: readonly Edit[] | undefined;
   /** False if a free value is no number with the usual decimals. */
   readonly isUsual?: boolean;
-  /** Share of numbers in whose range by rounding there is one with the usual decimals. */
+  /** Share of numbers in whose range by rounding there is one as short as a free value. */
   readonly chance?: number;
   /** True if a free value is a short number, which levels of this precision hardly give by chance. */
   readonly isConclusive?: boolean;
@@ -85,6 +84,8 @@ export interface Tried extends Fit {
   readonly isCertain?: boolean;
   /** True if the returns of several sessions after the difference agree only with this value. */
   readonly isConfirmed?: boolean;
+  /** True if one of the changes of the session explains it by chance. */
+  readonly isChance?: boolean;
 }
 
 /** Size of a difference in units of rounding that some change has by chance. */
@@ -178,6 +179,36 @@ const CONCLUSIVE_WIDTH = 0.05;
 
 /** Sessions that a change with a free value must explain. */
 export const EVIDENCE_SESSIONS = 4;
+
+/** Largest expected number of changes that explain a session by chance. */
+export const CHANCE = 0.05;
+
+/** Ratio to a difference, and its inverse, between which changes have its size. */
+const SIZE_RATIO = 2;
+
+interface Trials {
+  /** Number of free values that are possible on the session. */
+  readonly freeCount: number;
+  readonly all: readonly Tried[];
+}
+
+/**
+ * Returns true if one of the changes of a session explains it by chance: a value of which the rounding allows many short
+ * numbers, or an event or a price of fixed size where the rounding is no small part of the sizes of all.
+ */
+export function isOfChance(node: DifferenceNode, tried: Tried, { freeCount, all }: Trials, search: Search): boolean {
+  const [{ free, date, review }] = tried.candidates as [Candidate];
+  if (free !== undefined) return tried.isConfirmed !== true && tried.chance! * freeCount >= CHANCE;
+  // A convention and a change of a review act on the returns of many sessions.
+  if (date === null || review !== undefined) return false;
+  const { needed, tolerance } = seek(node, search, 1);
+  const size = Math.abs(needed[0]!.difference);
+  const count = all.filter(({ effect }) => {
+    const ratio = Math.abs(effect - 1) / size;
+    return ratio > 1 / SIZE_RATIO && ratio < SIZE_RATIO;
+  }).length;
+  return (count * 2 * tolerance) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size) >= CHANCE;
+}
 
 /** Runs a candidate: first up to a few sessions after the difference, then to the end. */
 export function tryCandidate(node: DifferenceNode, candidate: Candidate, search: Search): Tried[] {
@@ -278,7 +309,7 @@ const EARLY_FACTOR = 6;
 function isRefutedEarly(node: DifferenceNode, [candidate]: readonly Candidate[], search: Search): boolean {
   const { outside, refuted } = search;
   const { reach } = node.agreement;
-  const { date, free, edits, words, value } = candidate!;
+  const { date, free, edits, words, value, subject, types } = candidate!;
   if (date !== null || attempt(() => changeLevels(node.own, edits)) !== null) return false;
   const key = `${words} ${value}`;
   const isLocal = node.chosen.every((one) => one.candidate.date !== null);
@@ -291,7 +322,8 @@ function isRefutedEarly(node: DifferenceNode, [candidate]: readonly Candidate[],
   for (let count = first; 2 * count <= reach; count *= EARLY_FACTOR) {
     const part = attempt(() => evaluateChanged(node.own, edits, outside.days[count + countShifts(node)]!));
     const isPossible = part !== null && compareLevels(part, outside, node.unexplained).reach > count;
-    const isIdle = CONTINUOUS.has(candidate!.subject) && part?.levels.every((level, t) => level === node.own.levels[t]);
+    const isContinuous = CONTINUOUS.has(subject) && types === undefined;
+    const isIdle = isContinuous && part?.levels.every((level, t) => level === node.own.levels[t]);
     if (isPossible && !(isIdle && hasPaid(node, outside.days[count]!))) continue;
     if (isLocal) refuted.add(key);
     return true;
@@ -300,15 +332,15 @@ function isRefutedEarly(node: DifferenceNode, [candidate]: readonly Candidate[],
 }
 
 /** Subjects of conventions that act on every dividend or rate: without an effect at first they have none later. */
-const CONTINUOUS: ReadonlySet<CauseSubject> = new Set(['variant', 'reinvestment', 'tax', 'currency']);
+const CONTINUOUS: ReadonlySet<CauseSubject> = new Set(['reinvestment', 'tax', 'currency']);
 
-/** Returns true if a security of the index has paid a dividend up to a day. */
+/** Returns true if a security of the index has paid an ordinary dividend up to a day. */
 function hasPaid({ own: { rule } }: DifferenceNode, until: Day): boolean {
   const { sm, first, list } = rule;
   const held = new Set(list[0]?.columns);
   return sm.actions.all
     .slice(sm.actions.starts[first + 1], sm.actions.starts[sm.sessionAt(until) + 1])
-    .some(({ action, column }) => held.has(column) && ACTION_KINDS[action.type] === 'cash');
+    .some(({ action, column }) => held.has(column) && action.type === 'DIVIDEND' && action.status !== 'cancelled');
 }
 
 /** Size of a difference in units of rounding that roundings of several sessions can have together. */
@@ -455,7 +487,7 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
           ...result,
           isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
           isConclusive: isShort(value, { width, decimals, guess }),
-          chance: (2 * width) / computeUnit(decimals),
+          chance: computeChance(value, { width, decimals, guess }),
           isConfirmed: isGradual || isConfirmed({ value, guess, runLevels, from: reach }, search),
         };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
@@ -476,6 +508,25 @@ function isShort(
     Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one &&
     range < CONCLUSIVE_WIDTH * computeUnit(places);
   return isRound(value, decimals, width) || (guess > 0 && isRound(value / guess, RATIO_DECIMALS, width / guess));
+}
+
+/** Ratios of a price or an amount in another unit to its own. */
+const UNIT_RATIOS = [0.01, 100];
+
+/** Returns the share of numbers in whose range there is one as short as a value, by its decimals or its ratio to the guess. */
+function computeChance(
+  value: number,
+  { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
+): number {
+  const isRound = (one: number, places: number): boolean =>
+    Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one;
+  const ratio = value / guess;
+  const isUnit = UNIT_RATIOS.some((one) => Math.abs(ratio - one) <= PRECISION * one);
+  return Math.min(
+    1,
+    decimals < UNUSUAL_DECIMALS && isRound(value, decimals) ? (2 * width) / computeUnit(decimals) : 1,
+    guess > 0 && isRound(ratio, RATIO_DECIMALS) ? (2 * width) / guess / (isUnit ? 1 : computeUnit(RATIO_DECIMALS)) : 1,
+  );
 }
 
 /** Decimals of the ratio of another value to that of an event: a tax or a factor. */

@@ -32,6 +32,7 @@ import {
   countUnexplained,
   findEvidence,
   findRuleSession,
+  isOfChance,
   isLargeFor,
   isMoved,
   OPENED,
@@ -176,14 +177,18 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
   return search.best ?? start;
 }
 
-/** Returns the changes after which the levels differ again within few sessions without an explanation. */
+/**
+ * Returns the changes with a session without an explanation within few sessions before or after them, and those that
+ * explain a session by chance where a cause is left that is not known.
+ */
 function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): ChosenCandidate[] {
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
   return chosen.filter(
-    ({ position, candidate, isCertain }) =>
+    ({ position, candidate, isCertain, isChance }) =>
       candidate.subject !== 'scale' &&
-      !isCertain &&
-      days.subarray(position + 1, position + 1 + AHEAD).some((day) => left.has(day)),
+      ((isChance && left.size > 0) ||
+        (!isCertain &&
+          days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day)))),
   );
 }
 
@@ -241,7 +246,7 @@ function repeatChoices(
 ): DifferenceNode | null {
   let node = start;
   for (let k = 0, count = 1; k < choices.length; k += count) {
-    const { position, isPaired, rivals, listRivals, isCertain } = choices[k]!;
+    const { position, isPaired, rivals, listRivals, isCertain, isChance } = choices[k]!;
     const next = choices.findIndex((one, j) => j > k && !(isPaired && one.isPaired && one.position === position));
     count = (next < 0 ? choices.length : next) - k;
     const candidates = choices.slice(k, k + count).map(({ candidate }) => candidate);
@@ -268,6 +273,7 @@ function repeatChoices(
     node = createChild(before, fit, {
       rivals,
       isCertain,
+      isChance,
       listRivals: () => listRivals().flatMap((rival) => repeat(rival.candidates) ?? []),
     });
   }
@@ -391,6 +397,7 @@ function descend(node: DifferenceNode, search: Search): void {
       rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
       listRivals: () => listRuns(node, rivals, search),
       isCertain: fit.isCertain === true && fit.candidates[0]!.free === undefined,
+      isChance: fit.isChance === true,
     });
     descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
@@ -418,9 +425,9 @@ function explainAgain(node: DifferenceNode, search: Search): DifferenceNode {
   return countUnexplained(node) === 0 ? node : extendNode({ ...node, unexplained: NOTHING }, search);
 }
 
-type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain'>;
+type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain' | 'isChance'>;
 
-const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false };
+const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false, isChance: false };
 
 function createChild(
   node: DifferenceNode,
@@ -554,13 +561,16 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const tryEach = (ordered: readonly Candidate[]): Tried[] =>
     ordered.flatMap((candidate) => tryCandidate(node, candidate, search));
   const least = findEvidence(node, search);
+  const freeCount = candidates.filter(({ free, date }) => free !== undefined && date !== null).length;
   const selectFits = (all: readonly Tried[]): Tried[] => {
     const isCertain = isLargeFor(node, all.length, search);
     const fits = all.filter(
       ({ candidates: [one], agreement: { reach } }) =>
         reach > (isMoved(node, one!) ? Math.min(least, agreement.reach + 1) : least),
     );
-    return removeDuplicates(sortFits(fits.map((fit) => ({ ...fit, isCertain }))));
+    return removeDuplicates(
+      sortFits(fits.map((fit) => ({ ...fit, isCertain, isChance: isOfChance(node, fit, { freeCount, all }, search) }))),
+    );
   };
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;

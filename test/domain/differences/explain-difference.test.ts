@@ -179,6 +179,44 @@ function createRoundedIndex(): CandidateTerms {
   };
 }
 
+test('a convention of special dividends is found although ordinary dividends before have no effect', () => {
+  const dates: string[] = [];
+  for (let day = parseValidDay('2020-01-02'); dates.length < 150; day++)
+    if (toWeekday(day) < 5) dates.push(formatDay(day));
+  const terms = createRoundedIndex();
+  const names = ['N00', 'N01', 'N02'];
+  const next = seeded(5);
+  const market = buildMarket({
+    dates,
+    close: Object.fromEntries(names.map((name) => [name, dates.map(() => Math.round(10_000 + 300 * next()) / 100)])),
+    actions: [
+      { name: 'N00', type: 'DIVIDEND', value: 1, ex: dates[10]! },
+      { name: 'N01', type: 'SPECIAL_DIVIDEND', value: 5, ex: dates[120]! },
+      { name: 'N02', type: 'SPECIAL_DIVIDEND', value: 4, ex: dates[135]! },
+    ],
+    reference: Object.fromEntries(names.map((name) => [name, { CURRENCY: 'USD' }])),
+  });
+  const X = terms.documents['X']!;
+  const treat = (specialDividends: string): CandidateTerms => ({
+    ...terms,
+    market,
+    documents: {
+      X: IndexDocument.parse({
+        ...X,
+        universe: { kind: 'list', identifiers: names },
+        pipeline: { ...X.pipeline, treatment: { dividends: 'total', special_dividends: specialDividends } },
+      }),
+    },
+    variant: 'total',
+    end: parseValidDay(dates.at(-1)!),
+  });
+  const { days, levels } = evaluateTerms(treat('adjust'));
+  const outside = { days, values: round(levels, 6) };
+  const { causes, reproduced } = explainCase({ terms: treat('ignore'), outside, decimals: 6, plants: [] });
+  expect(causes.map(({ subject, manner, date }) => [subject, manner, date])).toEqual([['reinvestment', 'value', null]]);
+  expect(reproduced).toBe(true);
+});
+
 test('a cause that explains the first session is not stated if a later cause explains it as well', () => {
   // The special dividend changes the divisor by 0.01 / 100 / 40 = 0.0000025, which a divisor with 5 decimals does not show.
   // A price ends the agreement of each rounding, and only the acquisition after it shows how the divisor is rounded.

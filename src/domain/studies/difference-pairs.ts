@@ -36,7 +36,7 @@ const CONVENTION_ERROR = 1.2;
 const INTERACTION = 5;
 
 /** Returns pairs of changes of one session that explain it together. */
-export function listPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
+export function listFixedPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
   const days = listAhead(node, search);

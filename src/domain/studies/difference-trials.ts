@@ -95,7 +95,7 @@ const FAINT = 20;
 export const FAINT_SESSIONS = 20;
 
 /** Returns true for an event that is moved by a session: few of them are possible on a session, and their effect ends. */
-export const isMoved = ({ unexplained }: DifferenceNode, { manner, edits }: Candidate): boolean =>
+export const isMovedEvent = ({ unexplained }: DifferenceNode, { manner, edits }: Candidate): boolean =>
   unexplained.breaks.length === 0 && (manner === 'early' || manner === 'late') && edits[0]?.kind === 'action';
 
 /** Size of a difference in units of rounding up to which two of many changes explain it by chance. */

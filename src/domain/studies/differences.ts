@@ -5,7 +5,7 @@ import type { Composer } from '../books/compositions.js';
 import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
 import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
-import { listFreePairs, listPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
+import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
 import {
   type ChosenCandidate,
@@ -34,7 +34,7 @@ import {
   findRuleSession,
   isOfChance,
   isLargeFor,
-  isMoved,
+  isMovedEvent,
   OPENED,
   reportSession,
   type Search,
@@ -566,7 +566,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
     const isCertain = isLargeFor(node, all.length, search);
     const fits = all.filter(
       ({ candidates: [one], agreement: { reach } }) =>
-        reach > (isMoved(node, one!) ? Math.min(least, agreement.reach + 1) : least),
+        reach > (isMovedEvent(node, one!) ? Math.min(least, agreement.reach + 1) : least),
     );
     return removeDuplicates(
       sortFits(fits.map((fit) => ({ ...fit, isCertain, isChance: isOfChance(node, fit, { freeCount, all }, search) }))),
@@ -589,7 +589,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
     ? measureConventions(node, candidates, search)
     : [];
   const pairs = [
-    ...listPairs(node, [...tried, ...ofReviews], search),
+    ...listFixedPairs(node, [...tried, ...ofReviews], search),
     ...listRetypedPairs(node, candidates, search),
     ...listFreePairs(node, { candidates, tried }, search),
   ];

@@ -42,6 +42,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     const [from, to] = [new Client(url), new Client(target.url)];
     await from.connect();
     await to.connect();
+    await to.query('DELETE FROM divisor.documents'); // a migrated database has the mark of its form
     const { rows } = await from.query<Record<string, unknown>>('SELECT * FROM divisor.documents');
     for (const row of rows) {
       const [names, values] = [Object.keys(row), Object.values(row)];

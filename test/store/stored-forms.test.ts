@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -94,6 +95,10 @@ describe.each(RELEASES)('the documents of a home of version %s', (release) => {
     const converted = count === 0 ? 'The documents are up to date.\n' : `${count} documents were converted.\n`;
     expect(await runHere(['migrate', '--home', path])).toMatchObject({ status: 0, out: converted });
     expect((await runHere(['migrate', '--home', path])).out).toBe('The documents are up to date.\n');
+    const absent = join(path, 'absent');
+    const refusal = { status: 78, err: expect.stringContaining(`The home at ${absent} is missing or incomplete.`) };
+    expect(await runHere(['migrate', '--home', absent])).toMatchObject(refusal);
+    expect(existsSync(absent)).toBe(false);
     expect((await runHere(['verify', '--home', path])).status).toBe(0);
     const documents = await openDocumentStore({ folder: join(path, 'documents') });
     await expectConverted(documents, before);

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { listNodes, type NodeEntry } from '#jobs/distributed/nodes.js';
-import { openHome } from '#store/home/home.js';
+import { listHomeFolders, openHome } from '#store/home/home.js';
+import { assertIsHome } from '#store/home/verify.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { convertDocuments } from '#store/stored-forms.js';
 import { readSettings } from '../settings/settings.js';
@@ -16,7 +17,7 @@ uses. Nothing is lost: an interrupted migration is continued by the next one. A 
   --database  postgres://user:password@host:5432/name. Default: DATABASE_URL, which is not visible in the list of processes.
   --home      Folder of the home. Default: DIVISOR_HOME.
 
-Exit statuses: 0 done; 75 the database cannot be reached, or a service uses the home; 78 the database is older than PostgreSQL 15, is not UTF-8, or the store is of a newer version.
+Exit statuses: 0 done; 75 the database cannot be reached, or a service uses the home; 78 the database is older than PostgreSQL 15, is not UTF-8, there is no home, or the store is of a newer version.
 `;
 
 /** Runs `divisor migrate`: migrates the tables of a database, and converts the documents of earlier releases. */
@@ -42,6 +43,7 @@ const describeConversion = (count: number): string =>
 
 /** Converts the documents of a home. @returns number of documents of earlier releases */
 async function convertHome(path: string): Promise<number> {
+  await assertIsHome(listHomeFolders(path));
   const home = await openHome(path);
   try {
     const documents = await openDocumentStore({ folder: home.documents, backups: home.backups });

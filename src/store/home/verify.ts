@@ -139,7 +139,7 @@ export interface HomeVerifyOptions {
  */
 export async function verifyHome(home: HomeFolders, options: HomeVerifyOptions = {}): Promise<VerifiedPart[]> {
   const { onProgress = () => {}, openDocuments = () => openOwnDocuments(home), digestArtifact } = options;
-  if (digestArtifact === undefined) await assertWhole(home);
+  if (digestArtifact === undefined) await assertIsHome(home);
   const reader = await openDocuments();
   try {
     const { parts, references, stores } = await verifyDocuments(reader);
@@ -153,7 +153,8 @@ export async function verifyHome(home: HomeFolders, options: HomeVerifyOptions =
   }
 }
 
-async function assertWhole(home: HomeFolders): Promise<void> {
+/** Checks that a folder is a home. @throws StartRefusal 78 if it is absent, or a restore has not ended */
+export async function assertIsHome(home: HomeFolders): Promise<void> {
   const format = await readFormat(home);
   if (format === undefined || format === RESTORING)
     throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);

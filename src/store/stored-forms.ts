@@ -189,19 +189,20 @@ const BATCH = 64;
  */
 export async function convertDocuments(documents: DocumentStore): Promise<number> {
   if (await isMarked(documents)) return 0;
-  const { length: count } = await listEarlierDocuments(documents);
+  let count = 0;
   for (const form of EARLIER_FORMS)
     for (const kind of form.kinds) {
       const ids = await listIds(documents, kind, form);
+      count += ids.length;
       for (let from = 0; from < ids.length; from += BATCH)
         await convertBatch(documents, { kind, form, ids: ids.slice(from, from + BATCH) });
     }
-  for (const subject of await findUnversioned(documents))
-    await documents.transaction((tx) => startHistory(tx, subject));
+  const unversioned = await findUnversioned(documents);
+  for (const subject of unversioned) await documents.transaction((tx) => startHistory(tx, subject));
   const head = await completeAuditHead(documents);
   if (head !== undefined) await documents.transaction((tx) => tx.put('audit-head', 'head', head));
   await markStore(documents);
-  return count;
+  return count + unversioned.length + (head === undefined ? 0 : 1);
 }
 
 /** Returns the readable documents without a history, which releases before 0.2.0 wrote. */

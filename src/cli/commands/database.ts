@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
 import { listNodes, type NodeEntry } from '#jobs/distributed/nodes.js';
-import { listHomeFolders, openHome } from '#store/home/home.js';
-import { assertIsHome } from '#store/home/verify.js';
+import { listHomeFolders, openHome, requireFormat } from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { convertDocuments } from '#store/stored-forms.js';
 import { readSettings } from '../settings/settings.js';
@@ -43,7 +42,7 @@ const describeConversion = (count: number): string =>
 
 /** Converts the documents of a home. @returns number of documents of earlier releases */
 async function convertHome(path: string): Promise<number> {
-  await assertIsHome(listHomeFolders(path));
+  await requireFormat(listHomeFolders(path));
   const home = await openHome(path);
   try {
     const documents = await openDocumentStore({ folder: home.documents, backups: home.backups });

@@ -35,7 +35,8 @@ export function alignBook(
   const gross = computeSpanProducts(book.gross, positions);
   const events = isBrief ? [] : mapEvents(book, positions, gross);
   const findMappedSession = (session: number): number => findFirstAtLeast(sm.sessions, book.sm.sessions[session]!);
-  const { drift: _, transfers: __, reinvested: ___, exitShares, ...bookFields } = book;
+  // The rounding of the divisor is among the transfers.
+  const { drift: _, transfers: __, reinvested: ___, exactDivisor: ____, exitShares, ...bookFields } = book;
   const transfers = listTransfers(book);
   return {
     ...bookFields,

@@ -574,6 +574,19 @@ export function listSecuritiesInScope(identifiers: readonly string[] | null, con
 
 const coverEverySecurity = () => true;
 
+/** Returns the bounds on the weights of the covered securities, or of those that are listed. */
+export const createSecurityRows = (
+  identifiers: readonly string[] | null,
+  context: RowContext,
+  readBounds: (name: number) => Pick<SecurityRow, 'lower' | 'upper'>,
+): SecurityRow[] =>
+  listSecuritiesInScope(identifiers, context).map((name) => ({
+    form: 'name',
+    name,
+    ...readBounds(name),
+    member: context.identifiers[name]!,
+  }));
+
 /** Key of the group that contains the securities without a group. */
 export const NO_GROUP = '';
 

@@ -15,6 +15,7 @@ import {
   createFractionOrPath,
   createIndicator,
   createParameterLimit,
+  createSecurityRows,
   datapoint,
   defineConstraintClass,
   defineConstraintParams,
@@ -23,7 +24,6 @@ import {
   isBoundPath,
   type LinearRow,
   listGroupsInScope,
-  listSecuritiesInScope,
   lowerAtMostUpper,
   minimumAtMostMaximum,
   NO_GROUP,
@@ -55,12 +55,9 @@ const activeBounds = defineConstraintClass({
   isSymmetric: true,
   example: { id: 'active', type: 'ActiveBounds', params: { lower: -0.01, upper: 0.01 } },
   toRows: ({ lower, upper, identifiers }, context) =>
-    listSecuritiesInScope(identifiers, context).map((name) => ({
-      form: 'name',
-      name,
+    createSecurityRows(identifiers, context, (name) => ({
       lower: createParameterLimit(context.index[name]! + lower, 'lower'),
       upper: createParameterLimit(context.index[name]! + upper, 'upper'),
-      member: context.identifiers[name]!,
     })),
 });
 
@@ -335,13 +332,7 @@ export const excludeConstraint = defineConstraintClass({
   params: defineConstraintParams({ identifiers: securities }),
   example: { id: 'out', type: 'Exclude', params: { identifiers: ['AAPL'] } },
   toRows: ({ identifiers }, context) =>
-    listSecuritiesInScope(identifiers, context).map((name) => ({
-      form: 'name',
-      name,
-      lower: createFixedLimit(0),
-      upper: createFixedLimit(0),
-      member: context.identifiers[name]!,
-    })),
+    createSecurityRows(identifiers, context, () => ({ lower: createFixedLimit(0), upper: createFixedLimit(0) })),
 });
 
 const expectedReturn = defineConstraintClass({
@@ -445,9 +436,9 @@ const freezeConstraint = defineConstraintClass({
   toRows: ({ identifiers, reference }, context) => {
     const from = context.reference(reference);
     if (from === null) return [];
-    return listSecuritiesInScope(identifiers, context).map((name) => {
+    return createSecurityRows(identifiers, context, (name) => {
       const weight = createFixedLimit(from.weights[name]!);
-      return { form: 'name', name, lower: weight, upper: weight, member: context.identifiers[name]! };
+      return { lower: weight, upper: weight };
     });
   },
 });
@@ -737,12 +728,9 @@ const positionBounds = defineConstraintClass({
   replacesLongOnly: ({ lower, identifiers }) => (lower < 0 ? identifiers : []),
   example: { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
   toRows: ({ lower, upper, identifiers }, context) =>
-    listSecuritiesInScope(identifiers, context).map((name) => ({
-      form: 'name',
-      name,
+    createSecurityRows(identifiers, context, () => ({
       lower: createParameterLimit(lower, 'lower'),
       upper: createParameterLimit(upper, 'upper'),
-      member: context.identifiers[name]!,
     })),
 });
 
@@ -774,12 +762,7 @@ const relativePositionBounds = defineConstraintClass({
   }).refine(...lowerAtMostUpper),
   example: { id: 'multiple', type: 'RelativePositionBounds', params: { lower: 0.5, upper: 2 } },
   toRows: ({ lower, upper, identifiers }, context) =>
-    listSecuritiesInScope(identifiers, context).map((name) => ({
-      form: 'name',
-      name,
-      ...createMultiples(lower, upper, context.index[name]!),
-      member: context.identifiers[name]!,
-    })),
+    createSecurityRows(identifiers, context, (name) => createMultiples(lower, upper, context.index[name]!)),
 });
 
 const relativeGroupBounds = defineConstraintClass({

@@ -499,15 +499,20 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
 /** Decimals of a number that is not rounded. */
 const UNUSUAL_DECIMALS = 6;
 
+/** Returns true if a number has at most some decimals. */
+const isRound = (value: number, decimals: number): boolean =>
+  Math.abs(value - roundHalfAwayFromZero(value, decimals)) <= PRECISION * value;
+
 /** Returns true for a number with the usual decimals, or in a short ratio to the guess, in a range that is narrow for it. */
 function isShort(
   value: number,
   { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
 ): boolean {
-  const isRound = (one: number, places: number, range: number): boolean =>
-    Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one &&
-    range < CONCLUSIVE_WIDTH * computeUnit(places);
-  return isRound(value, decimals, width) || (guess > 0 && isRound(value / guess, RATIO_DECIMALS, width / guess));
+  const isConclusive = (one: number, places: number, range: number): boolean =>
+    isRound(one, places) && range < CONCLUSIVE_WIDTH * computeUnit(places);
+  return (
+    isConclusive(value, decimals, width) || (guess > 0 && isConclusive(value / guess, RATIO_DECIMALS, width / guess))
+  );
 }
 
 /** Ratios of a price or an amount in another unit to its own. */
@@ -518,8 +523,6 @@ function computeChance(
   value: number,
   { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
 ): number {
-  const isRound = (one: number, places: number): boolean =>
-    Math.abs(one - roundHalfAwayFromZero(one, places)) <= PRECISION * one;
   const ratio = value / guess;
   const isUnit = UNIT_RATIOS.some((one) => Math.abs(ratio - one) <= PRECISION * one);
   return Math.min(

@@ -13,6 +13,7 @@ import {
   listHomeFolders,
   lockHome,
   readFormat,
+  requireFormat,
   RESTORING,
   writeFormat,
 } from './home.js';
@@ -141,9 +142,7 @@ export async function backUpHome({
   now = Date.now,
   onProgress = () => {},
 }: BackupOptions): Promise<Backup> {
-  const format = await readFormat(home);
-  if (typeof format !== 'number')
-    throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
+  const format = await requireFormat(home);
   await assertFree(target);
   await probeDocuments(home.documents);
   await removeOldPins(home);

@@ -320,6 +320,13 @@ export async function readFormat({ format: file }: HomeFolders): Promise<number 
   return format;
 }
 
+/** Returns the layout version of a home. @throws StartRefusal 78 if there is no home, or a restore has not ended */
+export async function requireFormat(home: HomeFolders): Promise<number> {
+  const format = await readFormat(home);
+  if (typeof format === 'number') return format;
+  throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
+}
+
 /** Writes the layout version of a home. It is on disk when the promise resolves. */
 export async function writeFormat(
   { path, format: file }: HomeFolders,

@@ -11,8 +11,7 @@ import { findManagedStore, listArtifactRefs, openDocumentsReader } from '../lmdb
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import type { ArtifactLocation } from '../ownership/artifact-location.js';
 import type { DocumentsReader } from '../port.js';
-import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
-import { type HomeFolders, readFormat, RESTORING } from './home.js';
+import { type HomeFolders, requireFormat } from './home.js';
 
 /**
  * Function that returns the size and hash of a stored artifact. It reads the artifact store and not a cache.
@@ -139,7 +138,7 @@ export interface HomeVerifyOptions {
  */
 export async function verifyHome(home: HomeFolders, options: HomeVerifyOptions = {}): Promise<VerifiedPart[]> {
   const { onProgress = () => {}, openDocuments = () => openOwnDocuments(home), digestArtifact } = options;
-  if (digestArtifact === undefined) await assertIsHome(home);
+  if (digestArtifact === undefined) await requireFormat(home);
   const reader = await openDocuments();
   try {
     const { parts, references, stores } = await verifyDocuments(reader);
@@ -151,13 +150,6 @@ export async function verifyHome(home: HomeFolders, options: HomeVerifyOptions =
   } finally {
     await reader.close();
   }
-}
-
-/** Checks that a folder is a home. @throws StartRefusal 78 if it is absent, or a restore has not ended */
-export async function assertIsHome(home: HomeFolders): Promise<void> {
-  const format = await readFormat(home);
-  if (format === undefined || format === RESTORING)
-    throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
 }
 
 const createDigest =

@@ -185,7 +185,7 @@ const formatDocumentTables = (schema: string): string => `
     /* Names of the artifacts in the body. */
     artifacts text[] NOT NULL DEFAULT '{}',
     PRIMARY KEY (kind, id)
-  ) WITH (fillfactor = 70); /* Room for the next version of a row beside it: the indexes need not follow. */
+  ) WITH (fillfactor = 70); /* Room for the next version of a row next to it: the indexes need not follow. */
   /*
    * Without a list of pending entries, which each search reads as a whole: a commit would need a millisecond or more for
    * each name of which it deletes the last reference.
@@ -246,7 +246,7 @@ const formatJobTables = (schema: string): string => `
     message text,
     /* Of a sequence: grows with every change. */
     revision bigint NOT NULL,
-    /* A job that is submitted again under its id waits from then on. Operators and autoscalers read it. */
+    /* A job that is submitted again under its id waits from this time. Operators and autoscalers read it. */
     queued_at timestamptz NOT NULL DEFAULT now(),
     /* Of the attempt that runs: a start writes only this row, so that the document still describes a waiting job. */
     started_at timestamptz,

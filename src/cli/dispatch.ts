@@ -236,7 +236,6 @@ async function formatVersionLine(): Promise<string> {
   return `${getBuildVersion()}${builtAt === undefined ? '' : ` built ${builtAt}`}\n`;
 }
 
-/** Hides passwords in addresses from the process list. */
 function hidePasswords(argv: readonly string[]): void {
   const maskedWords = argv.map((word) => removeUrlPassword(word));
   if (maskedWords.some((word, i) => word !== argv[i])) process.title = `divisor ${maskedWords.join(' ')}`;
@@ -266,7 +265,6 @@ async function explain(failure: unknown): Promise<number> {
   return printFailure(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
-/** Returns the completions of each command. */
 async function listCompletions(): Promise<Completions> {
   const [{ deriveCompletionFromHelp, deriveCompletion }, { listSettingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
     await Promise.all([

@@ -43,7 +43,6 @@ export function formatPercentCell(fraction: number | null): string {
   return fraction === null ? '-' : `${(fraction * 100).toFixed(2)}%`;
 }
 
-/** Formats a number with two decimals. */
 export function formatTwoDecimals(value: number): string {
   return value.toFixed(2);
 }

@@ -16,7 +16,6 @@ export function readEngineVersion(): string {
   return packageDeclaration;
 }
 
-/** Origin of this build. */
 export interface BuildInfo {
   /** Full commit hash; null if the sources were not in a repository. */
   readonly commit: string | null;
@@ -35,7 +34,6 @@ export function readBuildInfo(): BuildInfo | null {
   return cachedBuildInfo;
 }
 
-/** Number of digits that identify a commit. */
 const COMMIT_DIGITS = 12;
 
 /**

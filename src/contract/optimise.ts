@@ -384,7 +384,6 @@ function toPascalCase(type: string): string {
   return type.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Copies the description of a schema to a schema that is derived from it. */
 function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodType): S {
   return description === undefined ? schema : schema.meta({ description });
 }

@@ -245,7 +245,6 @@ export function getFormats(route: Route): ReadonlyMap<string, string> {
   return new Map(offeredTypes.map((media) => [getFormatName(media), media]));
 }
 
-/** Returns the query parameter that selects the format. */
 function createFormatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
   const [first, ...others] = formats.keys();
   return z

@@ -53,7 +53,6 @@ export function cancelBody({ body }: ResponseParts): void {
   if (body instanceof ReadableStream) cancelStream(body);
 }
 
-/** Returns the reply of a started job. */
 export const toJobReply = (status: { readonly job_id: string }): Reply => ({
   json: status,
   headers: { Location: `/jobs/${status.job_id}` },
@@ -66,7 +65,6 @@ export function toDocumentReply(stored: { readonly etag?: string | null | undefi
   return { json, ...(typeof etag === 'string' && { documentEtag: etag }) };
 }
 
-/** Returns the export format of a media type. */
 export function parseExportFormat(media: string): ExportFormat {
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // the routes offer only these media types
 }
@@ -178,7 +176,6 @@ export async function formatRawResponse(response: Response): Promise<string> {
 /** Size in bytes of the buffer of one response. 20 MB then take 80 reads, and 1,000 slow readers fit into memory. */
 const BUFFER_BYTES = 256 * 1024;
 
-/** Response with a streamed body. */
 export interface StreamedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

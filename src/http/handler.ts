@@ -187,7 +187,6 @@ export class RouteRequest<R extends Route> {
 export interface Reply {
   /** Default: the route's success status. */
   readonly status?: number;
-  /** A value to serialise. */
   readonly json?: unknown;
   /** JSON as text. */
   readonly text?: string;
@@ -216,13 +215,11 @@ export type Handler<R extends Route> = (request: RouteRequest<R>) => Reply | Pro
 /** One handler per route of a table. */
 export type Handlers<T extends Record<string, Route>> = { readonly [K in keyof T]: Handler<T[K]> };
 
-/** Parameters that identify a run. */
 export interface RunParameters {
   readonly params: { readonly index_id: string };
   readonly query: { readonly run_id?: string | undefined };
 }
 
-/** Reads the run that a request names. */
 export function readRunParameters({ params, query }: RunParameters): RequestedRun {
   return { subject: params.index_id, id: query.run_id };
 }

@@ -13,7 +13,6 @@ import type { KeyTurns } from '#services/keys/rates.js';
 import { createSourceWriter, type FindVersion, writeLists } from './sources.js';
 import { negotiate, receiveBody, type SentBody } from './request.js';
 
-/** Parts of the service that the operations use. */
 export interface OperationServices {
   /** Runs a request on the market of a data store. Default: on the active store. @throws Refusal if it cannot be read */
   readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
@@ -53,7 +52,6 @@ export interface OperationOptions extends OperationServices {
   readonly authenticateAgain: (c: RequestContext) => Principal | Promise<Principal>;
   /** Waits for the turn of a key; undefined if it has come. */
   readonly awaitTurn: KeyTurns;
-  /** All paths of the service. */
   readonly paths: ReadonlySet<string>;
   /** Receives reads for the audit log. */
   readonly noteRead: (c: RequestContext, operation: string) => void;

@@ -4,7 +4,6 @@ import { unwatchFile, watchFile } from 'node:fs';
 import type { Server } from 'node:https';
 import { createSecureContext, type TLSSocket } from 'node:tls';
 
-/** PEM files of an HTTPS service. */
 export interface TlsFiles {
   readonly cert: string;
   readonly key: string;

@@ -245,7 +245,6 @@ interface HoldingBefore {
   readonly isHeld?: (identifier: string) => boolean;
 }
 
-/** Proceeds of a security that left the index. */
 interface ExitProceeds {
   /**
    * Cash per share held before the event, in the currency of the security; null if the security stayed or was converted

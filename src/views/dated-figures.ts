@@ -152,7 +152,6 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
   };
 }
 
-/** Returns the holdings of a simulated benchmark. */
 export function createBookHoldings({ sm, from, length, columns, weights }: Book): HoldingNames {
   const H = columns.length;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);

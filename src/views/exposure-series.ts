@@ -19,7 +19,6 @@ import {
 export const CONCENTRATION = { herfindahl: 0, largest: 1, effective: 2, grossLargest: 3, grossEffective: 4 } as const;
 export const CONCENTRATION_WIDTH = 5;
 
-/** Creates the function that computes the concentration of a run's holdings. */
 export function createConcentrationMaker(figures: DatedFigures): FiguresMaker {
   const { values, known } = figures;
   return {

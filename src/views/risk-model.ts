@@ -223,7 +223,6 @@ export function createRiskValidationView(
   };
 }
 
-/** Summarises a validation in a sentence. */
 export function describeValidation({ forecasts, horizon, families }: RiskValidationView): string {
   const biasTexts = families.map(({ family, bias }) => `${family.replace('_', ' ')} ${bias.toFixed(2)}`);
   return `${forecasts} forecasts of ${horizon} sessions. Bias: ${biasTexts.join(', ')}.`;

@@ -55,7 +55,6 @@ export function formatStatement(statement: BenchmarkStatement): string {
   return head + sections.map(([title, lines]) => `\n## ${title}\n\n${lines.join('\n')}\n`).join('');
 }
 
-/** Phrases for frequencies that are not adverbs. */
 const FREQUENCY_PHRASES: Readonly<Record<string, string>> = {
   semi_annual: 'semi-annually',
   annual: 'annually',

@@ -74,7 +74,6 @@ export function findStoredDate({ date, at }: StoredRebalance, days: Int32Array, 
   return findDateInForce({ date: rebalanceDay, session: at < 0 ? rebalanceDay : days[at]! }, asOf);
 }
 
-/** Risk of the held weights and its contributions by security. */
 export interface HeldRisk {
   readonly payload: NonNullable<WeightsView['risk']>;
   findContribution(name: string): number | null;

@@ -416,7 +416,6 @@ function measureFastestMs(work: () => void, { repeats }: { readonly repeats: num
   return fastestMs;
 }
 
-/** Timing of one kernel at one size on one engine. */
 interface KernelTiming {
   readonly kernel: string;
   /** Rows x columns, or the order of a square matrix. */

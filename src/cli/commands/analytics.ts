@@ -34,7 +34,6 @@ const RANGE = {
   end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
 } as const;
 
-/** Flag that selects a run of an index. */
 export const RUN = {
   'run-id': {
     type: 'string',
@@ -43,7 +42,6 @@ export const RUN = {
   },
 } as const;
 
-/** Data version that a run used. */
 interface DataVersion {
   readonly as_known_on?: string | number;
   readonly as_known?: string;

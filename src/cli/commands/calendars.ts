@@ -166,7 +166,6 @@ function formatRow(code: string, { year, missing, extra }: YearDifference) {
   return [code, alignRight(String(year)), texts.join(' ')];
 }
 
-/** JSON files of the folder that contain no rules. */
 const FILES_WITHOUT_RULES = new Set(['index.json', 'aliases.json', 'dates.json']);
 
 function writeIndex(folder: string): number {

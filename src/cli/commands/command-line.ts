@@ -239,7 +239,6 @@ export async function readTextFile(path: string): Promise<string> {
   }
 }
 
-/** Reads all of standard input as text. */
 export async function readStandardInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);

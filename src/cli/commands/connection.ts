@@ -201,7 +201,6 @@ const START_HINT = 'Start one with `divisor serve`, or omit --url and DIVISOR_UR
 const RUNNING_HINT =
   'The work may still be running: check `divisor jobs`, `divisor stores` and the log of the service before you try again.';
 
-/** Address and key of a service. */
 export interface Address {
   readonly url: string;
   readonly key: string | undefined;

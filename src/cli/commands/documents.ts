@@ -94,7 +94,6 @@ const documentDifference = createViewCommand({
   ],
 });
 
-/** Outcome for a document. */
 interface DocumentOutcome {
   readonly family: string;
   readonly id: string;

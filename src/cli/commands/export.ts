@@ -81,7 +81,6 @@ export async function exportTable(argv: readonly string[], environment: NodeJS.P
   });
 }
 
-/** Text formats, which a terminal can show. */
 const TEXT_FORMATS: ReadonlySet<ExportFormat> = new Set(['csv', 'json']);
 
 interface ExportOrder {

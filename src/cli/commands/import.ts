@@ -175,7 +175,6 @@ const READING_FLAGS: Readonly<Record<string, Flag>> = {
   ),
 };
 
-/** Returns the type and placeholder of a member's flag. */
 function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
   if (schema instanceof z.ZodNullable) {
     const { choices, ...form } = describeFlag(schema.unwrap() as z.ZodType); // a zod schema
@@ -268,13 +267,11 @@ function suggestIgnoreFlag({ files, faulty_files: names }: Pick<InspectResult, '
   ];
 }
 
-/** Quotes a word for a shell. */
 const quoteWord = (text: string) =>
   /^[\w.,@%+=:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 type InspectFinding = InspectResult['findings'][number];
 
-/** Formats a finding as a line of an error. */
 const formatFinding = ({ code, file, path, message }: InspectFinding) =>
   `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
 

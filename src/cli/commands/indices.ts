@@ -132,7 +132,6 @@ const restore = createOperationCommand({
   show: formatSavedText,
 });
 
-/** Returns the members with scalar values. */
 const selectScalars = (record: object) =>
   Object.fromEntries(Object.entries(record).filter(([, value]) => value === null || typeof value !== 'object'));
 

@@ -311,7 +311,6 @@ export function formatMembers<R extends object>(result: R, names: readonly (keyo
   );
 }
 
-/** Flag that names a benchmark. */
 export const BENCHMARK_FLAG = {
   benchmark: {
     type: 'string',
@@ -345,7 +344,6 @@ export function readAsKnownOn(flags: FlagValues): {
   };
 }
 
-/** Flags of commands that start jobs. */
 export const JOB_FLAGS = {
   callback: { type: 'string', value: 'URL', help: 'URL that the service notifies when the job ends.' },
   priority: {
@@ -356,7 +354,6 @@ export const JOB_FLAGS = {
   },
 } as const;
 
-/** Returns the query of a request that starts jobs. */
 export const readJobQuery = (flags: FlagValues) => ({
   callback: flags.text('callback'),
   priority: flags.text<JobPriority>('priority'),

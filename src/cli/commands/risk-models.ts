@@ -21,7 +21,6 @@ import { createOperationCommand, JOB_FLAGS, type JobCommand } from './job-comman
 const UNITS = ['annual', 'daily'] as const;
 type Units = (typeof UNITS)[number];
 
-/** Media types of files by their ending. */
 const MEDIA: Readonly<Record<string, keyof typeof MODEL_FILES>> = {
   '.csv': 'text/csv',
   '.arrow': 'application/vnd.apache.arrow.stream',

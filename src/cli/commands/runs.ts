@@ -98,7 +98,6 @@ const backtest: JobCommand<BacktestRunResult> = {
 const formatEnd = ({ index, data }: BacktestRunResult['index_level'], position: 0 | -1): string =>
   `${data.at(position)?.toFixed(2) ?? '-'} on ${index.at(position) ?? '-'}`;
 
-/** Outcome of one index. */
 interface BacktestOutcome {
   readonly index_id: string;
   readonly outcome: 'done' | 'current' | 'failed' | 'refused';

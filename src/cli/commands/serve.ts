@@ -98,7 +98,6 @@ const SECRETS = SECRET_NAMES.flatMap((name) =>
   name.startsWith('[') ? [name.slice(0), `*${name}`, `*.*${name}`] : [name, `*.${name}`, `*.*.${name}`],
 );
 
-/** Pattern of a key of this service. */
 const KEY_PATTERN = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function removePasswords(line: string): string {

@@ -46,7 +46,6 @@ export interface FileMove {
    * Copies the files of a document. @returns body of the document for the target, with the new locations of its files
    */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
-  /** Copies artifacts. */
   copy(refs: readonly ArtifactRef[]): Promise<void>;
   /** Names of artifacts that are missing or damaged at their source. */
   readonly damaged: readonly string[];

@@ -92,7 +92,6 @@ const declareOptionalFile = (flag: string, variable: string, help: string) =>
     schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
   });
 
-/** Returns true for an address that can receive the log. */
 const isReceiver = (text: string): boolean =>
   text.startsWith('syslog://')
     ? parseHostPort(text.slice('syslog://'.length).replace(/\/$/, ''), 1) !== undefined

@@ -6,7 +6,6 @@ import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import type { KeyRecord } from '#services/keys/keys.js';
 import { findUrlFault } from '#store/postgres/database-url.js';
 
-/** A setting that another setting requires. */
 export interface SettingRequirement {
   readonly setting: 'database' | 'artifacts';
   /** Required prefix of its value. Default: any. */

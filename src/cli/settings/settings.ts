@@ -179,7 +179,6 @@ const DELIVERY_SETTINGS = {
   }),
 };
 
-/** Largest value of a setting that counts jobs. */
 const JOBS_MAX = 10_000_000;
 
 const DEFAULT_TEXT = Object.entries(RETRY_DEFAULTS)
@@ -200,7 +199,6 @@ const retryText = z
       .join(',');
   });
 
-/** Settings of the job queue and of its database connection. */
 const JOB_SETTINGS = {
   databasePooler: declareSetting({
     flag: 'database-pooler',
@@ -241,7 +239,6 @@ interface JobSettingValues {
   readonly jobRetries: string;
 }
 
-/** Returns the limits of the queue that the settings contain. */
 export function readQueuePolicy({
   jobsKept,
   jobsWaiting,
@@ -600,7 +597,6 @@ export const SETTINGS = {
 
 type SettingName = keyof typeof SETTINGS;
 
-/** Values of all settings. */
 export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> } & {
   /**
    * Number of heavy jobs that this process runs at a time. A service on several machines leaves heavy jobs to the
@@ -734,7 +730,6 @@ export const listSettingFlags = (): Readonly<Record<string, readonly string[]>> 
     ),
   );
 
-/** Returns the help text of the flags of the service. */
 export function formatSettingsHelp(): string {
   const rows = listSettings().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help, schema }]) => [
     flag === undefined ? '' : `--${flag}`,

@@ -69,7 +69,6 @@ export interface WriteTerms {
   readonly note: string | undefined;
 }
 
-/** A document that is being edited. */
 export interface EditedDocument {
   readonly document: JsonObject;
   readonly findings: readonly Finding[];

@@ -71,7 +71,6 @@ export function EmptyState({ title, children, action }: EmptyStateProps) {
   );
 }
 
-/** Field of the page that shows a finding. */
 export interface FindingField {
   /** Id of the element that contains the field. */
   readonly id: string;
@@ -332,7 +331,6 @@ export const PageSkeleton = () => (
   </div>
 );
 
-/** Renders the outline of figures with their labels. */
 export const FiguresSkeleton = () => (
   <div class="pile skeleton-figures" aria-hidden="true">
     {[1, 2, 3, 4, 5].map((at) => (
@@ -348,7 +346,6 @@ export const ValueSkeleton = () => (
   </span>
 );
 
-/** Renders the outline of a few rows. */
 export const RowsSkeleton = () => (
   <div class="pile gap-2" aria-hidden="true">
     {[1, 2, 3].map((at) => (

@@ -12,7 +12,6 @@ import { MayNot } from './permission.js';
 import { type Column, compareValues, type Sort, type TableProps } from './table/model.js';
 import { Table } from './table/table.js';
 
-/** A range of days. */
 export interface DayRange {
   readonly from: string;
   readonly to: string;
@@ -24,7 +23,6 @@ export interface DayRange {
  */
 export interface Register<R> {
   readonly title: string;
-  /** Name of the table in addresses. */
   readonly name: string;
   /** Name of the rows for screen readers, and while they are loading. */
   readonly label: string;
@@ -51,7 +49,6 @@ export interface Register<R> {
   readonly sort?: Sort;
   /** Height in pixels above which the rows scroll; null for a table without a limit. Default: `HEIGHT`. */
   readonly height?: number | null;
-  /** Shown if there are no rows. */
   readonly empty?: {
     readonly title: string;
     readonly text: ComponentChildren;
@@ -70,7 +67,6 @@ export interface Register<R> {
   findOpenKey?(rows: readonly R[]): string | null;
   /** Renders the panel of an open row, whether or not it is listed. Default: the facts and texts of a listed row, if it has facts. */
   renderPanel?(key: string, onClose: () => void): ComponentChildren;
-  /** Returns the facts of a row. */
   listFacts?(row: R): readonly Fact[];
   listTexts?(row: R): readonly (readonly [title: string, text: string | null])[];
   /** Noun for a row in the title of its panel. */
@@ -90,7 +86,6 @@ export interface Register<R> {
   renderHead?(): ComponentChildren;
   /** Content between the figures and the table. */
   renderAbove?(rows: readonly R[]): ComponentChildren;
-  /** Content below the table. */
   renderBelow?(rows: readonly R[]): ComponentChildren;
   /** Content at the end of the page, also while the rows are loading. */
   renderFoot?(): ComponentChildren;
@@ -110,7 +105,6 @@ export async function collectRows<T, R>(
   return rows;
 }
 
-/** Creates the page of a register. */
 export const createRegisterPage =
   <R,>(register: Register<R>): FunctionComponent =>
   () => <RegisterPage register={register} />;
@@ -299,7 +293,6 @@ interface KindsProps {
   readonly chosen: string | null;
 }
 
-/** Renders a filter of the rows by kind. */
 const Kinds = ({ label, kinds, chosen }: KindsProps) => (
   <Select
     label={label}
@@ -328,7 +321,6 @@ function EntryPanel<R>({ register, row }: RegisterProps<R> & { readonly row: R |
   );
 }
 
-/** Renders sentences under their titles. */
 const Texts = ({ texts }: { readonly texts: readonly (readonly [title: string, text: string | null])[] }) => (
   <>
     {texts.map(

@@ -33,7 +33,6 @@ interface KnownSubjects {
   readonly indices: readonly { readonly id: string; readonly store_id: string | null }[];
   /** Registered data stores; undefined until they are known. */
   readonly stores: readonly DataStore[] | undefined;
-  /** Opens the list of keyboard shortcuts. */
   onShortcuts(): void;
 }
 

@@ -2,7 +2,6 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Button } from '../components/controls/button.js';
 import '../components/dialog.css';
 
-/** Keys with their descriptions. */
 const SHORTCUTS = [
   ['Ctrl K', 'Go to a page, document or security, or start an action'],
   ['?', 'Show these shortcuts'],
@@ -14,7 +13,6 @@ const SHORTCUTS = [
   ['Ctrl Z, Ctrl Shift Z', 'Undo and redo in the designer'],
 ] as const;
 
-/** Renders the keyboard shortcuts of the console. */
 export function Shortcuts({ onClose }: { readonly onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => dialog.current?.showModal(), []);

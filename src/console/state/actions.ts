@@ -67,7 +67,6 @@ export const retryJob = (jobId: string, onRefusal?: OnRefusal) =>
     notifyChange();
   }, onRefusal);
 
-/** Request that was refused, and the component that sent it. */
 interface RefusedRequest {
   readonly place: object;
   /**
@@ -109,7 +108,6 @@ export interface RefusedQuery {
   readonly trouble: Trouble | null;
   /** Refusals of the last request, or of all requests of the last group, from this component. */
   readonly troubles: readonly Trouble[];
-  /** Sends a request about a subject. */
   ask<T>(about: string, request: (onRefusal: OnRefusal) => Promise<T>): Promise<T>;
   /** Sends a group of requests one after the other. */
   askAll(requests: readonly PendingRequest[]): Promise<void>;

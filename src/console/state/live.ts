@@ -147,7 +147,6 @@ function recordStream(next: string): void {
   if (isOther) notifyChange();
 }
 
-/** Starts following the events of the service. */
 export function startLive(): void {
   const isVisible = signal(!document.hidden);
   document.addEventListener('visibilitychange', () => {

@@ -1,6 +1,5 @@
 import type { AuditLog, PublicationEntry, PublicKey } from '#clients/typescript/divisor.js';
 
-/** Result of the verification of a log. */
 export interface LogVerdict {
   /** Number of valid entries at the start of the log. */
   readonly sound: number;

@@ -26,7 +26,6 @@ export const useFields = (store: string | null) =>
     service.value.call('listFields', { query: store === null ? {} : { store_id: store }, signal }),
   );
 
-/** Reads the fields of the store on which a run was computed. */
 export const useFieldsOfRun = ({ store_id: store }: Pick<OverviewView, 'store_id'>) => useFields(store);
 
 /**
@@ -54,7 +53,6 @@ export function useIndexStore(definition: object | undefined): string | null | u
 const CALL = /\b(?:member_of|weight_in|drifted_weight_in)\(\s*"([^"]+)"/g;
 const CALLED_NAMES: ReadonlySet<unknown> = new Set(['member_of', 'weight_in', 'drifted_weight_in']);
 
-/** Returns the ids of the indices to which a definition refers. */
 function listNamedIndices(value: Json): readonly string[] {
   if (typeof value === 'string') return Array.from(value.matchAll(CALL), ([, id]) => id!);
   if (typeof value !== 'object' || value === null) return [];

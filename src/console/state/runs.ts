@@ -65,7 +65,6 @@ export function readShownRun(): { readonly run_id?: string } {
 /** Returns the resource key of the displayed run of an index. */
 export const formatRunKey = (id: string): string => `${id} ${getParameter('run_id') ?? ''}`;
 
-/** Adds the displayed run to an address. */
 export const formatShownRunPath = (path: string): string => formatAddress(path, { run_id: getParameter('run_id') });
 
 export type Definition =

@@ -7,7 +7,6 @@ import {
   UnreachableError,
 } from '#clients/typescript/divisor.js';
 
-/** State of the sign-in with an identity provider. */
 interface SessionView {
   readonly signed_in: boolean;
   /** True if an identity provider is configured. */
@@ -20,7 +19,6 @@ interface SessionView {
 /** State of the sign-in. Null until it is known, and if the service has no sessions. */
 export const session = signal<SessionView | null>(null);
 
-/** Reads the session of the signed-in user, if there is one. */
 async function readSession(): Promise<void> {
   const response = await fetch('/auth/session').catch(() => undefined);
   const isThere = response?.ok === true && response.headers.get('content-type')?.includes('json') === true;

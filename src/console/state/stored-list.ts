@@ -34,7 +34,6 @@ function load<T>(storageKey: string): readonly T[] {
   }
 }
 
-/** A visited page. */
 interface Visit {
   /** Path with the data store that was chosen, if any. */
   readonly address: string;

@@ -66,7 +66,6 @@ export const writeDatapointNames = (text: string): string =>
       : name,
   );
 
-/** Labels of the price adjustments. */
 export const PRICE_BASIS: Readonly<Record<string, string>> = {
   none: 'as traded',
   splits: 'adjusted for splits',

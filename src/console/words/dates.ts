@@ -85,7 +85,6 @@ const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
 /** Returns the weekday of a date YYYY-MM-DD as three letters. */
 export const formatWeekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
 
-/** Returns the date that is a number of days earlier. */
 export const subtractDays = (date: string, days: number): string =>
   new Date(Date.parse(date) - days * MS_PER_DAY).toISOString().slice(0, 10);
 

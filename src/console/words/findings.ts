@@ -5,7 +5,6 @@ import { formatPathLabel, isUnsaid } from './labels.js';
 export const isMissing = ({ code }: Pick<Finding, 'code'>): boolean =>
   code === 'REQUIRED' || code === 'MISSING_PARAMETER';
 
-/** Returns true if two reports have the same finding. */
 export const isSameFinding = (a: Finding, b: Finding): boolean =>
   a.code === b.code && a.path === b.path && a.message === b.message;
 

@@ -157,7 +157,6 @@ export const formatFormHelp = (help: string): string =>
     .replaceAll('active store', 'served store')
     .replaceAll('another store is active', 'another store is served');
 
-/** A name with its value. */
 export type Pair = readonly [name: string, value: string];
 
 /**

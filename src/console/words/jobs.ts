@@ -2,7 +2,6 @@ import type { Finding, JobStatus } from '#clients/typescript/divisor.js';
 import { countValues } from './numbers.js';
 import { isObject, type Json, type JsonObject } from './paths.js';
 
-/** Labels of the kinds of jobs. */
 export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   backtest: 'Backtest',
   optimise: 'Optimisation',

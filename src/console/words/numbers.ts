@@ -1,6 +1,5 @@
 /** Number formats of the console: digits grouped by commas, a true minus sign, and a dash for missing values. */
 
-/** Text of a missing value. */
 export const MISSING_TEXT = '–';
 
 const MINUS_SIGN = '\u2212';

@@ -48,7 +48,6 @@ export function addValue(document: Json | undefined, path: Path, value: Json | u
     : { ...others, [step]: addValue(before, rest, value) };
 }
 
-/** Returns a list with an item moved to another position. */
 export function moveItem<T>(list: readonly T[], from: number, to: number): readonly T[] {
   const item = list[from];
   if (item === undefined || to < 0 || to >= list.length) return list;

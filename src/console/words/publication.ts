@@ -106,7 +106,6 @@ function addChanges<E extends LogEntry>(entries: readonly E[]): readonly Changed
   });
 }
 
-/** Return variants of a published level. */
 const LOGGED_VARIANTS = ['price', 'total', 'net'] as const;
 
 const findLargestChange = <E extends LogEntry>(entries: readonly ChangedEntry<E>[]): ChangedEntry<E> | null =>

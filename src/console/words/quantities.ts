@@ -29,7 +29,6 @@ export function formatFirstNames(names: readonly string[], namedMax: number): st
 
 /** Numbers as users type them: `5%` for a fraction, `5m` for money, `5k` for counts. */
 
-/** Powers of ten of the suffixes. */
 const SUFFIX_EXPONENTS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
 
 /** Returns true if a unit is a fraction. Users can then type a percentage. */

@@ -78,7 +78,6 @@ const UNNAMED_TABS_MAX = 3;
 /** Returns the title of a target; for a document its id and its name. */
 export const formatTarget = ({ text, name }: Target): string => (name === undefined ? text : `${text} ${name}`);
 
-/** Returns true if a word of the text starts with the letters. */
 const startsWord = (text: string, letters: string): boolean =>
   ` ${text}`.replaceAll(/[_-]/g, ' ').includes(` ${letters.replaceAll(/[_-]/g, ' ')}`);
 

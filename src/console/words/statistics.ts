@@ -52,7 +52,6 @@ export function computeCalendarYears(dates: readonly string[], levels: Levels): 
 const computeMean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Computes the sample covariance. */
 function computeCovariance(a: readonly number[], b: readonly number[]): number {
   const [meanA, meanB] = [computeMean(a), computeMean(b)];
   // `b` has the length of `a`

@@ -70,7 +70,6 @@ const FORMULA_STARTS: ReadonlySet<string> = new Set(['=', '+', '-', '@', '\uff0b
 
 export type CellValue = number | string | null;
 
-/** Cells of a table with its header. */
 export interface Cells {
   readonly header: readonly string[];
   readonly rows: readonly (readonly CellValue[])[];

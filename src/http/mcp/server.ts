@@ -32,7 +32,6 @@ import {
 import type { Finding } from '#domain/base/findings.js';
 import { formatDay, parseDay } from '#domain/base/time.js';
 
-/** Number of entries per page of a listing. */
 const PAGE_ENTRIES = 100;
 
 interface ListingPage<T> {
@@ -188,10 +187,8 @@ const listIndexResources = (ids: readonly string[]): ListedResource[] =>
     },
   ]);
 
-/** Returns true for a route that can be read as a resource. */
 export const isResource = (route: Route): boolean => route.method === 'GET' && route.scope === 'read' && isTool(route);
 
-/** Lists the URI templates of all routes that can be read as resources. */
 const listResourceTemplates = (api: Readonly<Record<string, Route>>) =>
   Object.entries(api)
     .filter(([, route]) => isResource(route) && getToolset(route) !== 'mcp')
@@ -240,7 +237,6 @@ A return counts from the close of start: the last quarter of 2024 is start 2024-
 Every result names its source, such as divisor:/analytics/CORE-40/overview?run_id=8f2a. Cite it after each number of a text by a footnote: "rose by 18.4 %[^1]" and "[^1]: SOURCE#/metrics/total_return" (a JSON pointer). Before you answer, verifyText must prove every number.
 An error has a code, a hint and findings with the path of each fault: correct those and call again. Long answers are shortened: narrow the request by dates or identifiers.`;
 
-/** Error of the protocol. */
 class ProtocolError extends Error {
   override readonly name = 'ProtocolError';
   readonly code: number;

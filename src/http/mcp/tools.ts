@@ -177,7 +177,6 @@ function recordCut({ path, cuts }: ShorteningTerms, total: number, unit: Cut['un
   if (cut === undefined || cut.total < total) cuts.set(path, { path, total, unit });
 }
 
-/** Content of a tool result. */
 export type Content =
   | { readonly type: 'text'; readonly text: string }
   | {
@@ -414,7 +413,6 @@ const WaitArguments = defineObject(() => ({
     .meta({ description: 'Maximum wait in seconds.' }),
 }));
 
-/** Describes the tool that waits for a job of any kind. */
 export function createWaitTool(): ListedTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(WaitArguments, { io: 'input' });
   return {

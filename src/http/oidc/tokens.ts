@@ -116,7 +116,6 @@ export interface TokenTerms {
   readonly cooldownMs?: number;
 }
 
-/** Accepts tokens of an OpenID provider. */
 export interface Tokens {
   /** Verifies a token and returns its client. @throws Refusal UNAUTHENTICATED */
   verify(token: string): Promise<Principal>;

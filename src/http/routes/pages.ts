@@ -61,7 +61,6 @@ export interface ConsoleFile extends Page {
 const toFileReply = (file: ConsoleFile, request: PageRequest, headers: Readonly<Record<string, string>> = {}): Reply =>
   toCodedReply(file, (coding) => file.coded[coding], request, { type: file.type, headers });
 
-/** Built files of the console. */
 export interface ConsoleFiles {
   /** Returns the page for all addresses of the console. Returns undefined if the console was not built. */
   page(): ConsoleFile | undefined;

@@ -243,7 +243,6 @@ function renderComponentLink(ref: string): Markup {
   return createMarkup`<a href="#schema-${name}">${name}</a>`;
 }
 
-/** Describes the values that a field accepts. */
 function describeBounds(schema: JsonSchema): Markup[] {
   const alternative = listAlternatives(schema).find(({ type }) => type !== 'null') ?? schema;
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } =

@@ -18,7 +18,6 @@ import {
   type TextValues,
 } from './batch.js';
 
-/** Media type of an Arrow IPC stream. */
 export const ARROW_TYPE = 'application/vnd.apache.arrow.stream';
 
 interface RowSyntax {

@@ -383,7 +383,6 @@ export function upgradeResult(storedResult: unknown): unknown {
   return RESULT.upgrade(storedResult);
 }
 
-/** Writes a BacktestRunResult, the result of a run. */
 export function writeResult(json: JsonWriter, source: ResultSource): void {
   const { days } = source.run;
   const dates = encodeDays(days);

@@ -143,7 +143,6 @@ export interface JsonWriter {
   written(from: number, to: number): Uint8Array | null;
 }
 
-/** A writer into a memory buffer. */
 export interface JsonBytesWriter extends JsonWriter {
   /** Returns the text. The writer must not be used afterwards. */
   bytes(): Uint8Array<ArrayBuffer>;

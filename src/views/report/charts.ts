@@ -615,7 +615,6 @@ function formatLabel(day: Day, { unit, count: length }: Step, previousDay: Day |
   return isNewYear ? `${dayOfMonth} ${name} ${year}` : `${dayOfMonth} ${name}`;
 }
 
-/** Input of the simplification of a line. */
 interface SimplifyInput {
   /** Horizontal positions in points, ascending. */
   readonly xs: ArrayLike<number>;

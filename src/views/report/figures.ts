@@ -480,7 +480,6 @@ function readLatestTargets(columns: RunColumns): Float64Array {
  * ratios have two decimals. Zero has no minus sign.
  */
 
-/** Text of a missing value. */
 export const NOT_MEASURED = 'n/a';
 
 /** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
@@ -548,7 +547,6 @@ function formatFixed(value: number, decimals: number): string {
   return `${value < 0 && !isNothing ? '-' : ''}${groupedDigits}${rest === undefined ? '' : `.${rest}`}`;
 }
 
-/** Labels of the return variants in reports. */
 export const RETURN_NAMES: Readonly<Record<ReturnVariant, string>> = {
   price: 'price return',
   total: 'total return',

@@ -58,7 +58,6 @@ export interface Canvas {
   area(points: Points, baseline: number, colour: string): void;
   /** Restricts the drawing of `draw` to a box. */
   clipped(box: Box, draw: () => void): void;
-  /** Creates a structure element below another one. */
   element(parent: StructureElement, type: string, options?: ElementOptions): StructureElement;
   content(element: StructureElement, type: string, draw: () => void): void;
   /**
@@ -217,7 +216,6 @@ export interface Placement {
   readonly block: number;
 }
 
-/** Returns a part that consists of white space. */
 export function createSpacer(height: number): Part {
   return { height, draw() {} };
 }
@@ -244,7 +242,6 @@ export const SIZE = {
   /** Title of the report. */
   display: 21,
   subtitle: 10.5,
-  /** Title of a block. */
   title: 9.5,
   body: 8.5,
   table: 8,
@@ -264,9 +261,7 @@ export const SPACE = {
   tightBlock: 10,
   /** Distance between two blocks of half width. */
   gutter: 20,
-  /** Distance between the columns of a table. */
   column: 10,
-  /** Height of the footer of a page. */
   foot: 26,
 } as const;
 

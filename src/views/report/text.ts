@@ -135,7 +135,6 @@ export interface Typesetter {
   fit(text: string, style: TextStyle & { readonly maxWidth: number; readonly linesMax: number }): string[];
 }
 
-/** Font operations of a document. */
 export interface FontSet {
   register(name: FontName, bytes: Uint8Array): void;
   /** Returns true if a registered font contains a character. */

@@ -14,7 +14,6 @@ import {
   type NumberFormat,
 } from './series.js';
 
-/** Chart with the data that is needed to export it as a file. */
 export interface ChartContent {
   readonly label: string;
   readonly plot: uPlot;
@@ -111,7 +110,6 @@ async function renderPng(chart: ChartContent): Promise<Uint8Array> {
 const escape = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
-/** Returns the chart as an SVG document. */
 export function renderSvg(chart: ChartContent): string {
   const pageStyle = getPageStyle();
   const { width: plotWidth, height: plotHeight } = chart.plot.rect;

@@ -524,7 +524,6 @@ export interface ChartProps {
   readonly unit?: NumberFormat;
   /** Date whose values are shown if there is no cursor. Default: the last date. */
   readonly restAt?: string;
-  /** Shaded periods. */
   readonly bands?: readonly ShadedPeriod[];
   /** Dates with a label. Each is drawn as a line with its label. */
   readonly flags?: readonly DayRemark[];

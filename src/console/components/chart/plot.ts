@@ -21,14 +21,12 @@ import {
   type NumberFormat,
 } from './series.js';
 
-/** A shaded period. */
 export interface ShadedPeriod {
   readonly from: string;
   readonly to: string;
   readonly label: string;
 }
 
-/** A remark on a day. */
 export interface DayRemark {
   readonly date: string;
   readonly label: string;

@@ -2,7 +2,6 @@ import { parseDayNumber } from '../../words/dates.js';
 import { formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
 import type { Cells } from '../../words/tables.js';
 
-/** Ends of a flag on the x-axis. */
 export interface FlagBox {
   readonly start: number;
   readonly end: number;
@@ -288,7 +287,6 @@ interface VisibleLines {
   readonly last: number;
 }
 
-/** Returns the values of lines in a range of dates as the cells of a table. */
 export const listLineCells = ({ dates, lines, first, last }: VisibleLines): Cells => ({
   header: ['Date', ...lines.map(({ label }) => label)],
   rows: dates.slice(first, last + 1).map((date, t) => [date, ...lines.map(({ values }) => values[first + t] ?? null)]),

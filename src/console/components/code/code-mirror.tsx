@@ -8,7 +8,6 @@ import { EditorView, keymap, lineNumbers } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 
-/** An error in the source text. */
 interface CodeMark {
   /** Offset of the error in characters, from 0. */
   readonly at?: number;

@@ -3,7 +3,6 @@ import { sql, SQLDialect } from '@codemirror/lang-sql';
 import { useMemo } from 'preact/hooks';
 import { CodeMirror, type CodeProps } from './code-mirror.js';
 
-/** Column of a table. */
 export interface SqlTableColumn {
   readonly name: string;
   readonly type: string;
@@ -11,7 +10,6 @@ export interface SqlTableColumn {
   readonly meaning: string;
 }
 
-/** Columns by table. */
 export type SqlTables = Readonly<Record<string, readonly SqlTableColumn[]>>;
 
 interface SqlEditorProps extends CodeProps {

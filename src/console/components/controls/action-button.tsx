@@ -78,7 +78,6 @@ function Refusal({ trouble }: { readonly trouble: Trouble }) {
 }
 
 interface DownloadProps {
-  /** Address of the file. */
   readonly address: string;
   readonly fileName: string;
   readonly class?: string;

@@ -21,7 +21,6 @@ export function Button({ kind = 'plain', children, type = 'button', ...rest }: B
 
 type LinkProps = ButtonVariant & Omit<JSX.IntrinsicElements['a'], 'class' | 'kind' | 'children'>;
 
-/** Renders a link that looks like a button. */
 export function LinkButton({ kind = 'plain', children, ...rest }: LinkProps) {
   return (
     <a class={`inline-line raised one-line button ${kind}`} {...rest}>

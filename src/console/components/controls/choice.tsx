@@ -9,7 +9,6 @@ export interface Option<V extends string> {
   readonly value: V;
   readonly text: string;
   readonly help?: string;
-  /** Number of rows of the option. */
   readonly count?: number;
 }
 
@@ -49,7 +48,6 @@ interface SelectProps<V extends string> extends ChoiceProps<V> {
   readonly isLabelShown?: boolean;
 }
 
-/** Renders a select element with the options. */
 export function Select<V extends string>({ label, options, value, onChoose, isLabelShown = false }: SelectProps<V>) {
   return (
     <label class="inline-line gap-2 select">

@@ -20,7 +20,6 @@ interface CommentInputProps {
   onChange(value: string): void;
 }
 
-/** Renders an input for a comment on a decision. */
 export function CommentInput({ label = 'Comment', isRequired = false, value, onChange }: CommentInputProps) {
   return (
     <label class="pile gap-1 comment-input">
@@ -47,7 +46,6 @@ export const findComment = (text: string): string | null => (text.trim() === '' 
 
 interface ManyDecision<D extends string> {
   readonly decision: D;
-  /** Label of the button. */
   readonly text: string;
   /** Participle for the message, such as `confirmed` in `3 actions confirmed`. */
   readonly done: string;

@@ -17,7 +17,6 @@ interface MenuProps {
   readonly label: string;
   readonly title: ComponentChildren;
   readonly kind?: 'plain' | 'bare';
-  /** Entries of the list. */
   readonly children: ComponentChildren;
 }
 

@@ -202,7 +202,6 @@ function findDateProblem(date: string, { least, most }: Pick<DateInputProps, 'le
   return date > most ? `${date} is after ${most}, the last available date.` : '';
 }
 
-/** Renders a date with its day of the week. */
 export const WeekdayDate = ({ date }: { readonly date: string }) => (
   <>
     {date} <span class="quiet">{formatWeekday(date)}</span>

@@ -11,7 +11,6 @@ import { Field, FieldGrid, renderCode } from './field.js';
 interface NodeProps {
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
-  /** Path of the value in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
   onChange(value: Json | undefined): void;
@@ -58,7 +57,6 @@ function Expression({ spec, ...node }: ExpressionProps) {
   );
 }
 
-/** Initial text of a condition in text form. */
 const INITIAL_TEXT = 'CLOSE > 0';
 
 function removeText(value: JsonObject): JsonObject {
@@ -126,7 +124,6 @@ const isWithin = (path: string, outer: Path): boolean => {
   return path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`);
 };
 
-/** Comparison operators with a list as value. */
 const LIST_COMPARISONS = ['in', 'between'];
 
 const createComparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
@@ -160,7 +157,6 @@ interface OperandsProps extends Omit<NodeProps, 'value'> {
   readonly node: JsonObject;
 }
 
-/** Renders the fields for the operands of a condition. */
 function Operands({ node, path, onChange, ...shared }: OperandsProps) {
   const operands = listOperands(node);
   const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });
@@ -209,7 +205,6 @@ export interface AnyFieldProps {
   readonly value: Json | undefined;
   /** Findings of the whole document or only of this field. */
   readonly findings: readonly Finding[];
-  /** Path of the value in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
   readonly isDisabled?: boolean;

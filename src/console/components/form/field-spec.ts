@@ -43,7 +43,6 @@ export type FieldKind =
   | 'scalars'
   | 'json';
 
-/** Specification of one field of a form. */
 export interface FieldSpec {
   readonly name: string;
   readonly label: string;
@@ -80,7 +79,6 @@ export interface FieldSpec {
   readonly every?: string;
 }
 
-/** Returns the text of a choice. */
 export const formatChoiceText = (choice: string, words: FieldSpec['words']): string =>
   words?.[choice] ?? formatWords(choice);
 
@@ -101,7 +99,6 @@ export function withLabelledHelp(spec: FieldSpec, fields: readonly Pick<FieldSpe
   return { ...spec, help: writeNames(spec.help, labels) };
 }
 
-/** Creates a field from a parameter of a catalogue. */
 export function createField(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
   const { name, label, required, choices, help, default: otherwise, fields: members = null } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);

@@ -120,7 +120,6 @@ interface PairsProps {
   readonly id: string;
   readonly label: string;
   readonly value: Json | undefined;
-  /** True if the values are numbers. */
   readonly isNumeric: boolean;
   readonly unit: string | null;
   readonly isInvalid: boolean;
@@ -214,10 +213,8 @@ function formatInterpretation(text: string, unit: string | null): string {
   return read === undefined || text.trim().endsWith('%') ? '' : `= ${formatQuantity(read, unit)}`;
 }
 
-/** Words for the kinds of references. */
 export const REFERENCE_WORDS: Readonly<Record<string, string>> = { index: 'Index', identifier: 'Security' };
 
-/** Parts of a reference. */
 export interface Reference {
   readonly [member: string]: Json;
   readonly kind: string;
@@ -303,14 +300,12 @@ interface ControlProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
   readonly describedBy: string | undefined;
-  /** Findings that are shown below the field. */
   readonly findings: readonly Finding[];
   readonly isDisabled: boolean;
   readonly datapoints: readonly string[];
   onChange(value: Json | undefined): void;
 }
 
-/** Renders the input element for the kind of a field. */
 function FieldControl(props: ControlProps) {
   const { spec, id, describedBy, findings, isDisabled } = props;
   const isInvalid = findings.some(({ severity }) => severity === 'error');
@@ -366,7 +361,6 @@ interface CommonProps extends ControlProps {
   readonly common: Readonly<Record<string, unknown>>;
 }
 
-/** Renders a choice of one value. */
 function SingleChoice({ spec, value, onChange, common }: CommonProps) {
   const isMissing = value === undefined || value === null;
   return (
@@ -424,7 +418,6 @@ function ReferenceInput(props: CommonProps) {
   );
 }
 
-/** Renders a formula as text, with its explanation. */
 function FormulaInput(props: CommonProps) {
   return (
     <Formula {...props} expects={props.spec.expects ?? 'number'}>
@@ -505,7 +498,6 @@ const createNumberFormatter =
   (value: Json | undefined): string =>
     typeof value === 'number' ? formatTypedQuantity(value, unit) : formatOther(value);
 
-/** Creates a parser for a number or a formula. */
 const createNumericParser =
   ({ unit }: FieldSpec) =>
   (text: string): ParsedValue => {
@@ -631,7 +623,6 @@ function Checkbox({ spec: { otherwise }, value, onChange, common }: CommonProps)
 interface FieldProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
-  /** Findings of the service about the field. */
   readonly findings: readonly Finding[];
   /** Notes on an uncertain value of the field. */
   readonly notes?: readonly string[];
@@ -771,7 +762,6 @@ export const renderCode = (text: string) =>
 /** Returns true if a unit fits next to the label. */
 const isShort = (unit: string | null | undefined): unit is string => typeof unit === 'string' && unit.length <= 10;
 
-/** Renders fields side by side. */
 export function FieldGrid({ children }: { readonly children: ComponentChildren }) {
   return <div class="pile field-grid">{children}</div>;
 }

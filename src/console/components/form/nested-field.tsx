@@ -8,7 +8,6 @@ import { Answered } from '../feedback.js';
 import { KindList, listRows } from './row-list.js';
 
 interface NestedFieldProps {
-  /** Schema name of the object or of each row. */
   readonly schema: string;
   readonly spec: FieldSpec;
   readonly changes: Changes;

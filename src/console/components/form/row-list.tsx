@@ -12,7 +12,6 @@ import { createField, type FieldSpec, withLabelledHelp } from './field-spec.js';
 import { Field, FieldGrid, renderCode } from './field.js';
 import { listFieldSpecs, resolve, type Schema, SchemaForm, type Schemas, useSchemas } from './schema-form.js';
 
-/** Actions of a list on a row. */
 interface RowActions {
   readonly isDragged: boolean;
   /** True if the form of the row is hidden. */
@@ -124,7 +123,6 @@ interface KindListProps {
   readonly formatName?: (kind: string) => string;
   /** Returns the schema of a row, which is a union of kinds. */
   readonly selectSchema: (schemas: Schemas) => Schema;
-  /** Path of the list in findings. */
   readonly path: Path;
   readonly findings: readonly Finding[];
   /** Returns the members of a row for which the form has no field. */
@@ -308,9 +306,7 @@ interface RowListProps {
   /** Noun for a row, such as `rule` or `constraint`. */
   readonly what: string;
   readonly rows: readonly JsonObject[];
-  /** Catalogue types that a row may have. */
   readonly types: readonly TypeSpec[];
-  /** Path of the rows in findings. */
   readonly path: Path;
   readonly findings: readonly Finding[];
   readonly datapoints: readonly string[];

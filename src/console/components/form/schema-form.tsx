@@ -82,7 +82,6 @@ export interface Schema {
   readonly additionalProperties?: Schema | boolean;
 }
 
-/** Schemas of the contract by name. */
 export type Schemas = Readonly<Record<string, Schema>>;
 
 interface OpenApi {
@@ -100,7 +99,6 @@ export const useSchemas = (options: Pick<ResourceOptions, 'isLater'> = {}): Reso
     { follows: false, ...options },
   );
 
-/** Follows the references of a schema. */
 export function resolve(schemas: Schemas, schema: Schema): Schema {
   const name = schema.$ref?.split('/').at(-1);
   const target = name === undefined ? undefined : schemas[name];
@@ -234,7 +232,6 @@ const NestedField = createLazyComponent('the fields', async () => (await import(
 const KindsField = createLazyComponent('the fields', async () => (await import('./nested-field.js')).KindsField);
 
 interface SchemaFormProps {
-  /** Name of the schema. */
   readonly schema: string;
   /** Members to show, in this order. Default: all. */
   readonly names?: readonly string[];
@@ -244,7 +241,6 @@ interface SchemaFormProps {
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
   readonly findings?: readonly Finding[];
-  /** Path of the value in findings. */
   readonly path?: Path;
   readonly datapoints?: readonly string[];
   /** Read-only members. */

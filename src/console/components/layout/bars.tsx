@@ -19,7 +19,6 @@ export interface BarEntry {
   readonly cells?: readonly string[];
   /** True if the bar starts at zero instead of at the end of the previous bar. */
   readonly isTotal?: boolean;
-  /** Address to which the label links. */
   readonly address?: string;
 }
 
@@ -128,7 +127,6 @@ interface FunnelProps {
   readonly assets: readonly PreviewAsset[];
   /** Selection rules of the definition, whose parameters are shown; absent if they are on the same page. */
   readonly rules?: readonly SelectionRule[];
-  /** Opens the explanation of a security. */
   onName?(identifier: string): void;
 }
 

@@ -6,7 +6,6 @@ import { Button, Icon } from '../controls/button.js';
 
 interface ConfirmProps {
   readonly title: string;
-  /** Label of the button that confirms. */
   readonly action: string;
   readonly children?: ComponentChildren;
   onConfirm(): void;
@@ -38,7 +37,6 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
 }
 
 interface DeleteButtonProps {
-  /** Name of what is deleted. */
   readonly subject: string;
   /** Default: Delete. */
   readonly label?: string;

@@ -70,7 +70,6 @@ interface JsonDocumentProps {
   readonly value: unknown;
 }
 
-/** Renders a stored document as JSON. */
 export function JsonDocument({ label, value }: JsonDocumentProps) {
   return (
     <pre class="frame json-document" tabIndex={0} aria-label={label} role="group">

@@ -9,7 +9,6 @@ import { addVisit } from '../../state/stored-list.js';
 import { Download } from '../controls/action-button.js';
 
 interface GuideLinkProps {
-  /** Name of a page of the guide. */
   readonly page: string;
   readonly children: ComponentChildren;
 }
@@ -24,7 +23,6 @@ export function GuideLink({ page, children }: GuideLinkProps) {
   );
 }
 
-/** Renders the links to the guide and to the API reference. */
 export function GuideLinks() {
   return (
     <>

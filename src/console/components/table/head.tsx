@@ -3,7 +3,6 @@ import { useState } from 'preact/hooks';
 import { parseFilter } from '../../words/tables.js';
 import { type Column, computeWidth, moveColumn, type Sort, type TableLayout, WIDTH_MIN } from './model.js';
 
-/** Filters of a column of numbers. */
 const NUMBER_FILTERS = '5, > 5, <= 5 or 2..5';
 
 /** Returns true if a text can be the filter of a column. An empty text filters nothing. */
@@ -12,7 +11,6 @@ const isFilter = <R,>({ align }: Column<R>, text = ''): boolean =>
 
 interface FilterProblemsProps<R> {
   readonly columns: readonly Column<R>[];
-  /** Filter text by column. */
   readonly filters: Readonly<Record<string, string>>;
 }
 
@@ -175,11 +173,9 @@ function focusTitle(from: HTMLElement, id: string): void {
     ?.focus();
 }
 
-/** Returns the CSS class of a cell. */
 export const getCellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
   `table-cell${column.align === 'right' ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
 
-/** Returns the CSS position of a pinned cell. */
 export function getCellStyle<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
   const left = pinned.get(id);
   return left === undefined ? {} : { left: `${left}px` };

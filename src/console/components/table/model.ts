@@ -113,7 +113,6 @@ export interface TableProps<R> {
   readonly columns: readonly Column<R>[];
   readonly rows: readonly R[];
   getKey(row: R): string;
-  /** Returns the address to which a row links. */
   formatAddress?(row: R): string;
   /** Opens a row that is not a link. */
   onOpen?(row: R): void;
@@ -156,7 +155,6 @@ const IMPORTANT_PRIORITY = 3;
 const PHONE_WIDTH = 600;
 
 export interface FittingColumns<R> {
-  /** Columns that fit into the width. */
   readonly fits: readonly Column<R>[];
   /** Columns of the second line of each row, the most important ones first. Empty if rows have one line. */
   readonly below: readonly Column<R>[];
@@ -286,7 +284,6 @@ function readStoredLayouts(): Record<string, TableLayout> {
   }
 }
 
-/** Returns the layout of a table. */
 export const getLayout = (table: string): TableLayout => ({ ...DEFAULT_LAYOUT, ...layouts.value[table] });
 
 /** Stores the layout of a table in this browser. */
@@ -331,7 +328,6 @@ export function listPinnedPlaces<R>(columns: readonly Column<R>[], layout: Table
   return positions;
 }
 
-/** Moves an id by a number of positions. */
 export function moveColumn(ids: readonly string[], id: string, by: number): readonly string[] {
   const from = ids.indexOf(id);
   const to = Math.max(0, Math.min(ids.length - 1, from + by));
@@ -403,13 +399,10 @@ interface TableInput<R> {
   readonly layout: TableLayout;
   readonly order: Sort | undefined;
   readonly typed: string;
-  /** Filter text by column. */
   readonly filters: Readonly<Record<string, string>>;
-  /** Keys of the folded groups. */
   readonly folded: readonly string[];
 }
 
-/** Row in one of its groups. */
 interface Item<R> {
   readonly key: string;
   readonly row: R;

@@ -76,12 +76,10 @@ function useKeptPosition(scroller: RefObject<HTMLElement>, row: number): void {
 }
 
 interface RowRestProps<R> {
-  /** Element that contains the rows. */
   readonly rows: RefObject<HTMLElement>;
   readonly at: number;
   readonly row: R;
   readonly columns: readonly Column<R>[];
-  /** Visible columns. */
   readonly fits: readonly Column<R>[];
   /** Columns of the second line. */
   readonly below: readonly Column<R>[];
@@ -132,7 +130,6 @@ const isOutside = ({ offsetTop, parentElement }: HTMLElement): boolean =>
   parentElement?.classList.contains('table-below') === true &&
   offsetTop >= parentElement.offsetTop + parentElement.clientHeight;
 
-/** Id of the column of checkboxes. */
 export const SELECT_COLUMN = 'select';
 
 /**
@@ -227,7 +224,6 @@ interface CellsProps<R> extends RowLines<R> {
 }
 
 interface TableRowsProps<R> extends CellsProps<R> {
-  /** Entries that are rendered. */
   readonly entries: readonly ListEntry<R>[];
   /** Position of the first rendered entry. The next field is the number of the first entry for screen readers. */
   readonly from: number;
@@ -237,7 +233,6 @@ interface TableRowsProps<R> extends CellsProps<R> {
   readonly openKey: string | null;
   /** Key of the entry that was clicked or focused. */
   readonly picked: string | null;
-  /** Position of the focusable entry. */
   readonly stop: number;
   onPick(position: number, key: string): void;
   onOpen(entry: ListEntry<R>): void;
@@ -328,7 +323,6 @@ function Cells<R>({ row, ...props }: CellsProps<R> & { readonly row: R }) {
 
 interface CellProps<R> extends Pick<CellsProps<R>, 'columns' | 'pinned' | 'isGrid'> {
   readonly column: Column<R>;
-  /** Number of columns that the cell spans. */
   readonly span?: number;
 }
 

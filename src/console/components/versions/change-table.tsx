@@ -17,7 +17,6 @@ interface ChangeTableProps {
   readonly types?: RuleTypes | undefined;
 }
 
-/** Renders the changes of a document, one field per row. */
 export function ChangeTable({ label, changes, document, types }: ChangeTableProps) {
   const words = useFieldFormatter(types);
   return (
@@ -117,7 +116,6 @@ interface SentencesProps {
   readonly added: readonly string[];
 }
 
-/** Renders the sentences of a methodology that were removed and added. */
 export function Sentences({ removed, added }: SentencesProps) {
   if (added.length + removed.length === 0) return null;
   const pairs = pairSentences(removed, added);
@@ -204,7 +202,6 @@ function Sentence({ text, others }: SentenceProps) {
 interface WrittenTableProps {
   readonly label: string;
   readonly heads: readonly string[];
-  /** Rows of the table. */
   readonly children: ComponentChildren;
 }
 

@@ -71,7 +71,6 @@ function formatChanges(changes: readonly Change[], words: FieldFormatter, docume
 export interface ChangedFieldsProps extends VersionedFamily {
   /** Version from which changes are listed. */
   readonly since: number;
-  /** Address of the comparison of two versions. */
   readonly formatAddress: (from: number, to: number) => string;
   /** Text shown until the changes are known, and if the document has no newer version. */
   readonly otherwise: ComponentChildren;

@@ -25,7 +25,6 @@ export type VersionedNoun = keyof typeof FAMILIES;
 
 export const getScope = (kind: VersionedNoun): Scope => FAMILIES[kind].scope;
 
-/** A document with versions. */
 export interface VersionedFamily {
   readonly kind: VersionedNoun;
   readonly id: string;

@@ -191,7 +191,6 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
   );
 }
 
-/** Renders the fields of the document at a version. */
 function VersionFields({ of, version }: { readonly of: VersionedFamily; readonly version: number }) {
   const read = useResource(`version ${of.kind} ${of.id} ${version}`, (signal) => readVersion(of, version, signal));
   const types = useTypes(of);

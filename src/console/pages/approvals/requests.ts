@@ -14,7 +14,6 @@ export const STATE_KINDS: Readonly<Record<Approval['state'], BadgeKind>> = {
   expired: 'plain',
 };
 
-/** Labels of the changes that may need approval. */
 export const ACTION_WORDS: Readonly<Record<Approval['action'], string>> = {
   publish: 'Publish closes',
   restate: 'Restate closes',
@@ -24,7 +23,6 @@ export const ACTION_WORDS: Readonly<Record<Approval['action'], string>> = {
   waive: 'Accept findings of a check',
 };
 
-/** Returns the address of the page of an approval's subject. */
 export function formatSubjectAddress({
   action,
   subject,

@@ -56,7 +56,6 @@ const RULES: Readonly<Record<string, string>> = {
   cash_maximum: 'Maximum cash',
 };
 
-/** Returns the label of a rule of an account. */
 export const formatRule = (rule: string): string => RULES[rule] ?? formatLabel(rule);
 
 /** Rules that cannot be relaxed by an amount. */
@@ -99,7 +98,6 @@ export interface ResultProps {
 
 type ViewProps = Pick<ResultProps, 'view'>;
 
-/** Returns the number of accounts whose trades satisfy their limits. */
 export const countSolved = ({ accounts, by_status: by }: BatchView): number =>
   accounts - (by['infeasible'] ?? 0) - (by['refused'] ?? 0);
 
@@ -110,7 +108,6 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   refused: 'Refused',
 };
 
-/** Renders the accounts of a batch by their outcome. */
 export const Outcomes = ({ view: { by_status: by } }: ViewProps) => (
   <Section title="Outcome" aside="accounts">
     <Bars

@@ -91,7 +91,6 @@ function listGains({ trades = [], short_gain, long_gain }: SolvedAccount): [stri
   ]);
 }
 
-/** Renders the figures and trades of an account that has a solution. */
 function Solution({ account }: { readonly account: SolvedAccount }) {
   const { trades = [], shadow_prices: prices, deviations, lots_after: lots } = account;
   return (

@@ -30,7 +30,6 @@ import {
 import { isObject, type JsonObject } from '../../words/paths.js';
 import { Conflicts, countSolved, Outcomes, TrackingErrors } from './batch-figures.js';
 
-/** A selected file of accounts. */
 interface AccountsFile {
   readonly name: string;
   readonly media: string;
@@ -86,7 +85,6 @@ async function startsWithTerms(file: File): Promise<boolean> {
 interface Columns {
   /** Description of the template in the contract, a sentence per item. */
   readonly sentences: readonly string[];
-  /** Names of the columns with their meanings. */
   readonly columns: readonly (readonly [string, string])[];
 }
 
@@ -138,10 +136,8 @@ async function readColumns(signal: AbortSignal): Promise<Columns> {
   }
 }
 
-/** Removes the marks of code. */
 const removeMarks = (text: string): string => text.replaceAll('`', '');
 
-/** Schemas whose members are columns of a table of accounts. */
 const SCHEMA_NAMES = ['PersonalAccount', 'AccountLot', 'RecentTrade'] as const;
 
 /**

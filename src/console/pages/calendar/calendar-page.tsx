@@ -251,7 +251,6 @@ export function CalendarPage() {
   );
 }
 
-/** Terms of the figures of the next events. */
 const FIGURE_TERMS: Readonly<Record<EventKind, string>> = {
   announcement: 'Next announcement',
   effective: 'Next effective date',

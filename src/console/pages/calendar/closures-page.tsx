@@ -350,7 +350,6 @@ interface ClosuresProps {
   onReload(): void;
 }
 
-/** Result of a dry run of a document. */
 interface DryRun {
   readonly text: string;
   readonly effect: ClosureEffect | null;

@@ -9,7 +9,6 @@ import { formatEvent, formatEventKind, getEventColour } from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 
-/** Renders the kind of an event in its colour. */
 export const EventBadge = ({ event }: { readonly event: Event }) => (
   <span class={`inline-line gap-1 small second one-line badge ${getEventColour(event)}`}>{formatEventKind(event)}</span>
 );
@@ -21,7 +20,6 @@ export const EventBadge = ({ event }: { readonly event: Event }) => (
 const SHOWN_MAX = 6;
 const NAMED_MAX = 3;
 
-/** Renders the next events of all indices. */
 export function Coming() {
   const events = useList('events coming');
   const { data } = events;
@@ -34,7 +32,6 @@ export function Coming() {
 }
 
 interface ComingDaysProps {
-  /** Events by date and kind. */
   readonly events: readonly Event[];
   readonly shown?: number;
 }

@@ -8,7 +8,6 @@ type Event = EventsView['events'][number];
 export const formatEvent = ({ calendar, summary }: Pick<Event, 'calendar' | 'summary'>): string =>
   summary.startsWith(`${calendar}: `) ? summary.slice(`${calendar}: `.length) : summary;
 
-/** Returns the label of a kind of events. */
 export const formatKindName = (kind: EventKind): string => kind.replaceAll('_', ' ');
 
 /**

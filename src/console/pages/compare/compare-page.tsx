@@ -144,7 +144,6 @@ const OWN_INDEX_COLUMNS: readonly Column<Row>[] = [
   }),
 ];
 
-/** Returns the columns relative to the benchmark. */
 const createBenchmarkColumns = (benchmark: string): readonly Column<Row>[] => [
   createNumericColumn({
     id: 'excess',

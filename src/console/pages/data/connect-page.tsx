@@ -199,7 +199,6 @@ function TableNames({ value, found, findings, onChange }: TableNamesProps) {
   );
 }
 
-/** Sources with an example of their location. */
 const SOURCES = [
   {
     kind: 'folder',

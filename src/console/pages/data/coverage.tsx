@@ -29,7 +29,6 @@ interface MissingPricesLinkProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a link to the table of missing prices. */
 const MissingPricesLink = ({ session, children }: MissingPricesLinkProps) => (
   <a
     href={addQuery({ [SEARCH_PARAMETER]: session })}
@@ -43,13 +42,11 @@ const PRICES_UNIT: NumberFormat = { of: 'number', digits: 0 };
 
 interface MissingBarsProps {
   readonly dates: readonly string[];
-  /** Number of missing prices by session. */
   readonly missing: readonly number[];
   /** Name of a cursor group, so that the chart has the cursor of the chart above it. */
   readonly sync: string;
 }
 
-/** Renders the number of missing prices as a bar for each session. */
 function MissingBars({ dates, missing, sync }: MissingBarsProps) {
   const lines = useMemo<readonly Line[]>(
     () => [{ id: 'missing', label: 'Missing prices', values: missing, colour: 2, isBars: true }],
@@ -294,7 +291,6 @@ function CoverageLines({ view: { dates, priced, expected }, height }: CoverageLi
   return <Chart label="Securities by session" dates={dates} lines={lines} height={height} unit={SECURITIES_UNIT} />;
 }
 
-/** Name of the cursor group of both charts. */
 const CURSOR_GROUP = 'coverage';
 
 /**
@@ -337,7 +333,6 @@ function Through({ view }: { readonly view: CoverageHistoryResponse }) {
 
 interface FiguresProps {
   readonly view: CoverageHistoryResponse;
-  /** Number of missing prices by session. */
   readonly missing: readonly number[];
 }
 

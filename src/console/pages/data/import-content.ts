@@ -21,7 +21,6 @@ const FILES_MAX = 4000;
 /** Number of bytes of a request that are kept free for everything except the content. */
 const HEADER_BYTES = 1 << 20;
 
-/** Files that the service can inspect. */
 export interface FileSample {
   readonly content: ImportContent;
   readonly files: number;
@@ -60,7 +59,6 @@ export async function readSample(files: readonly ImportFile[]): Promise<FileSamp
   return { content: await createArchiveContent(packedFiles), files: packedFiles.length, hasPrices, isCut: false };
 }
 
-/** One request of an import. */
 export interface ImportPart {
   readonly content: ImportContent;
   /** Number of files in this and all earlier requests. */
@@ -163,7 +161,6 @@ const createArchiveContent = async (packed: readonly PackedFile[]): Promise<Impo
   content: await encodeBase64(createArchive(packed)),
 });
 
-/** Returns the content of a file for a request. */
 const readBlob = async ({ file }: ImportFile): Promise<Blob> =>
   file instanceof Blob ? file : new Blob([await file.arrayBuffer()]);
 
@@ -180,7 +177,6 @@ function encodeBase64(blob: Blob): Promise<string> {
 
 type ImportQuery = Operations['importStore']['request']['query'];
 
-/** Result of an import. */
 export interface SentImport {
   readonly result: ImportResult | null;
   readonly trouble: Trouble | null;
@@ -196,12 +192,10 @@ interface ImportOrder {
   onSent(files: number): void;
 }
 
-/** Sends files that create a store. */
 export async function sendImport(wanted: ImportOrder): Promise<SentImport> {
   return wanted.files.some(isParquet) ? sendTables(wanted) : sendParts(wanted);
 }
 
-/** Accepted requests of an import. */
 interface AcceptedImport {
   readonly results: ImportResult[];
   files: number;

@@ -160,7 +160,6 @@ export async function readChosenFiles(files: readonly File[]): Promise<ChosenFil
   return { sources, ignored: ignoredFiles, troubles };
 }
 
-/** Returns true if an import reads the format of a file. */
 export const isAcceptedFile = (file: File): boolean => ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file));
 
 /** Returns a file of a folder. Its name is its path within the folder. */

@@ -43,7 +43,6 @@ interface DropAreaProps {
   onFiles(files: readonly File[]): void;
 }
 
-/** Renders an area for dropped or chosen files. */
 function DropArea({ isSmall, onFiles }: DropAreaProps) {
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);
@@ -99,7 +98,6 @@ function chooseFolder(onFiles: DropAreaProps['onFiles']): void {
   input.click();
 }
 
-/** Tables of a store with their columns. */
 const TABLES = [
   [
     'Prices',
@@ -123,7 +121,6 @@ const TABLES = [
   ['Series', 'series', 'optional', 'identifier, date, CLOSE, CURRENCY: benchmarks and exchange rates'],
 ] as const;
 
-/** Describes the files that an import reads. */
 function FileGuide() {
   return (
     <Section title="Tables" aside="files in the format of a vendor are mapped in the next step">
@@ -211,14 +208,12 @@ interface FileListProps {
   onChange(files: readonly ImportFile[]): void;
 }
 
-/** File with its position in the list of all files. */
 interface ListedFile extends ImportFile {
   readonly at: number;
   readonly findings: readonly Finding[];
 }
 
 interface FileHandlers {
-  /** Assigns a file to a table. */
   put(position: number, table: TableName): void;
   remove(position: number): void;
 }
@@ -364,7 +359,6 @@ function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; rea
   );
 }
 
-/** Returns the message of a finding, with its position in the file. */
 function formatMessage({ path, message }: Finding): string {
   const { row, column } = parseLocation(path);
   const cellText = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
@@ -384,7 +378,6 @@ function FileFindings({ findings: [first, ...others] }: { readonly findings: rea
 
 const PARENT_PAGES = [{ address: '/console/data', text: 'Data' }];
 
-/** Renders the store that an import created. */
 function ImportedPage({ result }: { readonly result: ImportResult }) {
   const { store, rows, identifiers, start, end, findings } = result;
   useLayoutEffect(rescueFocus, []); // the button that had the focus has been removed
@@ -636,7 +629,6 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
   }
 }
 
-/** Returns the result of an inspection of the files with a mapping. */
 function readWith(sample: FileSample, mapping: JsonObject): Promise<InspectResult> {
   // the service reports errors in the body
   const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] };

@@ -104,7 +104,6 @@ interface InspectionProps {
   readonly mapping: JsonObject | null;
   /** Result for a mapping that differs from the proposed mapping. */
   readonly checked: LatestRequest<InspectResult>;
-  /** Findings of the service about the mapping. */
   readonly findings: readonly Finding[];
   onChange(mapping: JsonObject | null): void;
 }
@@ -340,7 +339,6 @@ export function useServed(): { readonly served: string | null; readonly activate
   return { served: stores.data?.active ?? null, activate: stores.data?.active === null };
 }
 
-/** Returns the findings that no field of the form shows. */
 export function listUnplaced(findings: readonly Finding[], more: readonly FieldSpec[] = []): readonly Finding[] {
   const names = new Set([...more, ...COMMON_FIELDS].map(({ name }) => name));
   return findings.filter(({ path }) => !names.has(path.split('.')[0]!)); // the result of a split has at least one part

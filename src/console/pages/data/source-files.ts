@@ -8,10 +8,8 @@ export interface Source {
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
-/** Extensions of files that an import accepts. */
 export const ACCEPTED_EXTENSIONS = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
 
-/** Returns the extension of a file in lower case. */
 export const getExtension = ({ name }: { readonly name: string }): string =>
   /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
@@ -25,7 +23,6 @@ const pathsByFile = new WeakMap<File, string>();
 export const getPath = (file: File & { readonly webkitRelativePath?: string }): string =>
   pathsByFile.get(file) ?? (file.webkitRelativePath || file.name);
 
-/** Records the path of a file of a dropped folder. */
 export function setPath(file: File, path: string): void {
   pathsByFile.set(file, path);
 }

@@ -22,7 +22,6 @@ import { PRICE_BASIS } from '../../words/datapoints.js';
 import { CoverageChart } from './coverage.js';
 import { countReadWarnings, useAudit, useStoreUsers, useWarningMetric } from './store-state.js';
 
-/** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
   const { findings = [], files = [], rows } = store;
   const lag = findLag(health.value?.freshness, store.store_id);
@@ -142,7 +141,6 @@ const formatRows = (rows: Readonly<Record<string, number>>): string =>
     .map(([table, value]) => `${formatCount(value)} ${table.replace('_', ' ')}`)
     .join(', ');
 
-/** Returns the number of rows of each table. */
 export const createRowMetrics = (rows: Readonly<Record<string, number>>): readonly LabelledFigure[] =>
   Object.entries(rows)
     .filter(([, value]) => value > 0)

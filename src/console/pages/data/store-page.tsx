@@ -148,7 +148,6 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
 
 type Override = PriceOverrides['overrides'][number];
 
-/** Renders the price overrides of a store, and a form for a new override. */
 function Overrides({ store }: { readonly store: DataStore }) {
   const { store_id: id, managed } = store;
   const overrideList = useResource(`overrides ${id}`, (signal) =>
@@ -631,7 +630,6 @@ const deleteStore = (id: string) =>
 
 const TABS: readonly Tab[] = STORE_PARTS;
 
-/** Renders the page of a store. */
 export function StorePage({ params }: PageProps) {
   const id = params['id']!; // the address contains the id
   const store = useResource(`store ${id}`, (signal) =>

@@ -19,7 +19,6 @@ const KINDS: Readonly<Record<DataStore['status'], BadgeKind>> = {
 
 const STORE_JOB_KINDS = new Set(['load', 'refresh', 'sync', 'generate']);
 
-/** Returns the pending or running job of a store. */
 export const runningStoreJob = (id: string) =>
   liveJobs.value.find((job) => STORE_JOB_KINDS.has(job.kind) && formatJobId(job) === id);
 

@@ -339,7 +339,6 @@ function previewRepair(
   });
 }
 
-/** Describes a repair in words. */
 function repairText(repair: DataRepair): string {
   switch (repair.kind) {
     case 'scale':

@@ -127,13 +127,11 @@ async function readView(file: File, start: number, length: number): Promise<Data
   return new DataView(await file.slice(start, start + length).arrayBuffer());
 }
 
-/** File to be packed. */
 export interface ArchiveMember {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Packed file of an archive. */
 export interface PackedFile {
   readonly name: string;
   /** Size before compression, in bytes. */
@@ -150,7 +148,6 @@ const NO_TIME = new Date(1980, 0, 1);
 /** Maximum compression ratio. The service refuses an archive from a ratio of 100 on. */
 const RATIO_MAX = 50;
 
-/** Combines packed files into one archive. */
 export function createArchive(packedFiles: readonly PackedFile[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const archive = new Zip((failure, part) => {

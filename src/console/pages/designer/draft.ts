@@ -117,7 +117,6 @@ export function useWorkshop(): DesignerState {
   return workshop;
 }
 
-/** Returns the findings of the service at a path. */
 export const listFindingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === formatPath(path));
 

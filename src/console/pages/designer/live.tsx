@@ -31,7 +31,6 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { createExcessNote, formatBindingBounds, listWeightBounds } from '../optimise/bounds.js';
 import { createBody, useWorkshop } from './draft.js';
 
-/** Renders an editor of the definition as JSON, synchronised with the forms. */
 function JsonEditor() {
   const { draft } = useWorkshop();
   const documentJson = JSON.stringify(draft.document.value, null, 2);
@@ -187,11 +186,9 @@ interface ExposureProps {
   readonly target: number | null;
 }
 
-/** Returns the known values of a series. */
 const listKnownValues = ({ data }: LevelSketch['level']): readonly number[] =>
   data.filter((value): value is number => typeof value === 'number');
 
-/** Renders the target, the realised volatility and the exposure, with their ranges. */
 function ExposureFigures({ sketch: { volatility, exposure }, target }: ExposureProps) {
   const [realised, held] = [listKnownValues(volatility), exposure === null ? [] : listKnownValues(exposure)];
   const formatRange = (values: readonly number[], digits: number) =>

@@ -24,13 +24,11 @@ import { listFindingsAt, useWorkshop } from './draft.js';
 
 interface DocumentFieldProps {
   readonly spec: FieldSpec;
-  /** Path of the object that contains the field. */
   readonly within: Path;
   readonly isDisabled?: boolean;
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a field of the definition at a path. */
 function DocumentField({ spec, within, isDisabled = false, onChange }: DocumentFieldProps) {
   const { draft, findings, datapoints } = useWorkshop();
   const path = [...within, spec.name];
@@ -56,7 +54,6 @@ interface PartProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a section of the definition. */
 export function DefinitionPart({ title, help, isRoomy = false, aside, children }: PartProps) {
   return (
     <section
@@ -76,7 +73,6 @@ export function DefinitionPart({ title, help, isRoomy = false, aside, children }
 const NEW_WATCHLIST = { address: '/console/watchlists/new', text: 'New watchlist' };
 
 interface FieldsProps {
-  /** Fields from the catalogue, with their help. */
   readonly fields: readonly ParameterSpec[];
   readonly within: Path;
   /** Read-only fields. */
@@ -170,10 +166,8 @@ export function MemberFields({ fields, within, fixed = [], children }: FieldsPro
 /** Number of characters above which the help of a field needs two columns. */
 const LONG_HELP = 110;
 
-/** Texts of universes. */
 const UNIVERSE_WORDS = { all: 'all securities' };
 
-/** Returns true for the parameter that lists the universes of a set. */
 const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && type === 'json';
 
 /** Changes a universe to a set. The previous universe becomes the first part of the set. */
@@ -198,12 +192,10 @@ const listFieldsWithin = (fields: readonly ParameterSpec[], within: Path): reado
 
 interface UniversesProps {
   readonly fields: readonly ParameterSpec[];
-  /** Path of the list of universes. */
   readonly within: Path;
   readonly help: string | null;
 }
 
-/** Renders the universes of a set, each with its own fields. */
 function Universes({ fields, within, help }: UniversesProps) {
   const { draft, findings } = useWorkshop();
   const parts = draft.at(within);
@@ -388,7 +380,6 @@ export function SelectionRules() {
 
 const WEIGHTING_PATH = ['pipeline', 'weighting'] as const;
 
-/** Renders the weighting of the selected securities. */
 export function WeightingRule() {
   const { draft, types, findings } = useWorkshop();
   const type = draft.at([...WEIGHTING_PATH, 'type']);

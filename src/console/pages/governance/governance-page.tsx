@@ -883,7 +883,6 @@ function ProcedureInForce({ id, document }: ProcedureInForceProps) {
 /** Maximum number of indices that are named. If there are more, their number is shown. */
 const NAMED_MAX = 3;
 
-/** Renders the statements of published indices that contain a procedure. */
 function Statements({ indices }: { readonly indices: unknown }) {
   const overview = useGovernance();
   if (overview.data === undefined) return null;
@@ -992,7 +991,6 @@ async function createFresh(fresh: JsonObject, signal: AbortSignal): Promise<Json
 
 const Markdown = createLazyComponent('the preview', async () => (await import('./markdown.js')).Markdown);
 
-/** Renders the Markdown of a document. */
 const Preview = ({ text }: { readonly text: unknown }) =>
   typeof text !== 'string' ? null : (
     <Section title="Preview">

@@ -23,7 +23,6 @@ export function getClientState({ enabled, entitlements, targets }: ClientParts):
 /** Returns true if an enabled client can receive nothing. */
 export const isIncomplete = (client: ClientParts): boolean => getClientState(client).kind === 'warning';
 
-/** Contents of a procedure of each kind. */
 export const KIND_TEXTS: Readonly<Record<Procedure['kind'], string>> = {
   cessation: 'Cessation of an index, or transition to another index: conditions, notice, successor.',
   errors: 'Errors in published closes: threshold, window, notice.',

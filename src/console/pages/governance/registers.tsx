@@ -51,7 +51,6 @@ import { isPublished, PublishedLogs, useGovernance } from './published-logs.js';
 const GOVERNANCE = { above: [{ address: '/console/governance', text: 'Governance' }] };
 
 interface BriefProps {
-  /** Page of the guide about the register. */
   readonly guide: string;
   readonly children: string;
 }
@@ -716,7 +715,6 @@ const withoutMarks = (text: string): string => text.replaceAll(/^#+ |\*\*|__|`/g
 
 type PublishedError = PublishedErrors['errors'][number];
 
-/** Badge kinds by the decision about an error. */
 export const ERROR_KINDS = { restated: 'warning', announced: 'info', left: 'plain' } as const;
 
 async function readErrors(signal: AbortSignal): Promise<readonly PublishedError[]> {
@@ -852,7 +850,6 @@ function withoutSize(reason: string): string {
 
 type Judgement = Judgements['judgements'][number];
 
-/** Labels of decisions about days. */
 export const DECISION_WORDS: Readonly<Record<Judgement['action'], string>> = {
   run: 'performed by hand',
   backfill: 'backfilled',

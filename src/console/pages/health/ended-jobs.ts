@@ -2,7 +2,6 @@ import type { JobStatus } from '#clients/typescript/divisor.js';
 import { computeSecondsBetween, formatMoment } from '../../words/dates.js';
 import { isWithoutResult } from '../../words/jobs.js';
 
-/** Jobs that ended on one day. */
 export interface EndedJobs {
   readonly date: string;
   readonly succeeded: number;
@@ -17,7 +16,6 @@ export interface EndedJobs {
   readonly longest: number | null;
 }
 
-/** Groups jobs by the day on which they ended. */
 export function groupByDay(jobs: readonly JobStatus[]): readonly EndedJobs[] {
   const byDay = new Map<string, JobStatus[]>();
   for (const job of jobs) {

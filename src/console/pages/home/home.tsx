@@ -64,7 +64,6 @@ import { createDocument, findStoreOfNew } from '../designer/draft.js';
 
 const EXAMPLE_ID = 'EXAMPLE';
 
-/** Number of securities in the example. */
 const EXAMPLE_COUNT = 30;
 
 /** Returns the first definition of the designer. If the store has sizes, it is limited to the largest companies. */
@@ -191,7 +190,6 @@ function countByReason(groups: readonly DueGroup[]): string {
   return `${counts} ${groups.at(-1)?.ids.length === 1 ? 'index' : 'indices'}`;
 }
 
-/** Lists the ids of the indices to run by reason. */
 const listIds = (groups: readonly DueGroup[]): readonly string[] =>
   groups.map(({ reason, ids }) => `${formatLabel(reason)}: ${ids.join(', ')}`);
 
@@ -532,7 +530,6 @@ function findYearReturn(run: RunSummaryRow | null): number | null {
 
 const SHOWN_MAX = 6;
 
-/** Renders the latest jobs with links to their results. */
 function LatestJobs() {
   const jobs = useResource(
     'jobs latest',
@@ -687,7 +684,6 @@ const HOME_COLUMNS: readonly Column<HomeRow>[] = [
   },
 ];
 
-/** Renders the queued and running jobs. */
 function RunningJobs() {
   const jobs = liveJobs.value;
   if (jobs.length === 0) return null;

@@ -68,7 +68,6 @@ const createRestSteps = (rest: readonly ContributionPayload[], one: string, seve
         },
       ];
 
-/** Returns the sum of the contributions. */
 export const sumContributions = (rows: readonly { readonly contribution: number }[]): number =>
   rows.reduce((sum, { contribution }) => sum + contribution, 0);
 

@@ -51,7 +51,6 @@ export const OMITTED_MEMBERS = ['if_stale'];
 /** Text for a run that has the same inputs as the run before it. */
 export const IDENTICAL = 'identical';
 
-/** Inputs of a run with their names. */
 const INPUTS: readonly (readonly [name: string, read: (run: StoredRun) => unknown])[] = [
   ['definition', ({ index_version: version }) => version],
   ['data', ({ store_content_hash: hash }) => hash],

@@ -10,11 +10,9 @@ import {
   getSignClass,
 } from '../../words/numbers.js';
 
-/** Figure with its label, as it is shown. */
 interface Figure {
   readonly term: string;
   readonly value: string;
-  /** Description of the figure. */
   readonly help?: string;
   readonly kind?: string;
   readonly note?: string;
@@ -182,7 +180,6 @@ function createRelativeFigures(view: PerformanceView, tracked: string): readonly
   ];
 }
 
-/** Returns the exposure of a risk control, and the volatility from which it was computed. */
 const createControlFigures = ({ exposure, maxExposure, volatility }: RiskControl, date: string): readonly Figure[] => [
   {
     term: 'Exposure',
@@ -200,7 +197,6 @@ const createControlFigures = ({ exposure, maxExposure, volatility }: RiskControl
 
 const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** Returns the figures of the distribution of daily returns. */
 export function createStatistics({ statistics }: PerformanceView): readonly Figure[] {
   return [
     {

@@ -643,7 +643,6 @@ function MethodologyPart({ name, sentences, store }: MethodologyPartProps) {
   );
 }
 
-/** Renders the stored terms of a strategy. */
 function Terms({ strategy }: { readonly strategy: StoredStrategy['strategy'] }) {
   return (
     <div class="stack gap-4 index-part">

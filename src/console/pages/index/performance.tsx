@@ -526,7 +526,6 @@ function listOthers(underlying: string | null, performance: PerformanceView | nu
   return underlying === null || performance === null || performance.benchmark === underlying ? [] : [underlying];
 }
 
-/** Removes one of the other indices from the chart. */
 function removeOther(others: readonly string[], removed: string): void {
   const remainingIds = others.filter((other) => other !== removed);
   setParameters({ with: remainingIds.length === 0 ? NO_OTHERS : remainingIds.join(',') });
@@ -606,7 +605,6 @@ const VARIANTS = [
 ] as const satisfies readonly Option<string>[];
 type Variant = (typeof VARIANTS)[number]['value'];
 
-/** Returns the return variant in the address. */
 const getChosenVariant = (): Variant => VARIANTS.find(({ value }) => value === getParameter('variant'))?.value ?? 'own';
 
 const UNITS = [

@@ -104,7 +104,6 @@ function formatNumbers({ entries }: LogPublication): string {
   return first === last ? formatCount(first) : `${formatCount(first)}–${formatCount(last)}`;
 }
 
-/** Renders the closes of a publication. */
 function Closes({ id, publication }: { readonly id: string; readonly publication: LogPublication }) {
   const { entries } = publication;
   const { kind, at, author, reason } = entries[0]!;
@@ -529,7 +528,6 @@ function formatFirstPublication(first: readonly string[], isRestated: boolean): 
   return `${closesText} They are signed and permanent: a published close can be restated but never removed.`;
 }
 
-/** Renders the published closes that differ from the run. */
 function RestatedCloses({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
   return (
     <Banner kind="warning" title={message}>

@@ -415,6 +415,5 @@ const useSchedule = (id: string, after: string | undefined): ScheduleView | unde
     }),
   ).data;
 
-/** Returns true if the run has a transaction cost. */
 const hasCosts = (rebalances: readonly RebalanceRow[]): boolean =>
   rebalances.some(({ cost_fraction: cost }) => cost !== null && cost > 0);

@@ -376,7 +376,6 @@ function useReference(id: string): Reference {
   };
 }
 
-/** Renders the selector of the reference index of all sections. */
 function ReferenceSelect({ against, benchmark, others }: Omit<Reference, 'isKnown'>) {
   if (others.length === 0) return null;
   return (

@@ -64,7 +64,6 @@ function toReference(value: Json | undefined): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
-/** Name of the schema of the terms. */
 const RUN_SCHEMA = 'BacktestRequest';
 
 /** Labels of terms and of their values, which replace those of the schema. */
@@ -440,7 +439,6 @@ interface IndexActionsProps extends Pick<RunActionsProps, 'id' | 'store'> {
   readonly isOverlay: boolean;
 }
 
-/** Renders the actions on an index. */
 export function IndexActions({ id, store, isOverlay }: IndexActionsProps) {
   const otherActions = isOverlay
     ? []

@@ -158,7 +158,6 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
 const formatStores = ({ from, to }: RunsDifference['data']['stores']): string | null =>
   from === to ? from : `${from ?? 'not known'} → ${to ?? 'not known'}`;
 
-/** Renders the data values that differ between the runs. */
 function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>) {
   if (cells === 0) return null;
   if (cells === null) return <p class="quiet">The list of differing values is not available. {reason}</p>;
@@ -184,7 +183,6 @@ function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>)
   );
 }
 
-/** Numbers of the colours of the lines. */
 const LINE_COLOURS = { later: 1, earlier: 2 } as const;
 
 interface RunLevelsProps {
@@ -224,7 +222,6 @@ interface Levels {
 interface RunSeries {
   /** Levels of the portfolio, 100 at the start. */
   readonly portfolio: Levels;
-  /** Levels of the index in points. */
   readonly points: Levels;
   /** Base value of the definition that the run used; null if unknown. */
   readonly baseValue: number | null;

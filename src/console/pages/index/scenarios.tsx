@@ -88,7 +88,6 @@ async function requestScenarios(
   return { scenarios, view: null, accepted, errors };
 }
 
-/** Returns the scenarios at the given positions. */
 const selectScenarios = (scenarios: readonly JsonObject[], positions: readonly number[]): readonly JsonObject[] =>
   scenarios.filter((_, position) => positions.includes(position));
 
@@ -153,7 +152,6 @@ function nameScenario(finding: Finding, scenarios: readonly JsonObject[]): Findi
   return { ...finding, message: `${name}: ${formatScenarioError(finding)}` };
 }
 
-/** A scenario of the page with its result. */
 interface ScenarioRow {
   /** Position among the scenarios of the page. */
   readonly at: number;
@@ -617,7 +615,6 @@ interface OpenedScenarioProps {
 
 type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
 
-/** Renders the contributions to the return of one scenario. */
 function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
   const formatNameAddress = useNameAddress();
@@ -862,7 +859,6 @@ interface AddingProps {
   /** Date of the holdings. */
   readonly on: string;
   readonly asked: readonly JsonObject[];
-  /** Adds a scenario, optionally with its form open. */
   onAdd(scenario: JsonObject): void;
   onClear(): void;
   /** Selector of library scenarios. */
@@ -966,7 +962,6 @@ function parseScenarios(text: string | null): readonly JsonObject[] {
 interface ScenarioFormProps {
   readonly scenario: JsonObject;
   readonly findings: readonly Finding[];
-  /** Path of the value in findings. */
   readonly path: string;
   onChange(scenario: JsonObject): void;
   onClose(): void;

@@ -283,7 +283,6 @@ function Remedy({ job, findings }: RemedyProps) {
   );
 }
 
-/** Renders the given fields of a request, and the whole request as JSON. */
 function Request({ job }: { readonly job: JobStatus }) {
   const request = job.request as JsonObject; // requests are plain JSON
   const isSweep = job.kind === 'sweep';
@@ -325,7 +324,6 @@ const FIELD_LABELS: Readonly<Record<string, string>> = {
   request: 'Terms of the backtest',
 };
 
-/** Formats a field of a request with its unit. */
 function formatField(name: string, value: Json): string {
   if (typeof value === 'number' && name.endsWith('_bps')) return formatQuantity(value, 'bp');
   return name === 'benchmark' && isObject(value) ? formatJobReference(value) : formatGiven(value);
@@ -352,7 +350,6 @@ interface CopiedCodeProps {
   readonly length?: number;
 }
 
-/** Renders a code with a button that copies it. */
 const CopiedCode = ({ text, what, length = text.length }: CopiedCodeProps) => (
   <>
     <code title={text}>

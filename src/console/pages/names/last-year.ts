@@ -97,7 +97,6 @@ export function computeDayReturn(year: YearPrices | undefined): number | null {
 export const computeYearToDate = (year: YearPrices | undefined): number | null =>
   year === undefined || year.dates.length === 0 ? null : returnSince(year, findYearEndBefore(year.dates.at(-1)!));
 
-/** Number of sessions per year. */
 const YEAR_SESSIONS = 252;
 
 /**

@@ -92,7 +92,6 @@ async function listStoresWith(identifier: string, missing: string | undefined, s
   return otherStores.filter((_, position) => hasSecurity[position]);
 }
 
-/** A security of a store. */
 interface SecurityProps {
   readonly identifier: string;
   /** Store of the security. Default: the served store. */
@@ -493,7 +492,6 @@ const createActionColumns = (currency: string | null): readonly Column<Action>[]
   { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },
 ];
 
-/** Page of all securities of a store. */
 export function NamesPage() {
   return (
     <Page title="Securities" above={[{ address: '/console/data', text: 'Data' }]} subtitle={<StoreSelect />}>

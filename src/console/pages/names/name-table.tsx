@@ -105,7 +105,6 @@ interface NameTableProps {
   readonly store?: string | undefined;
 }
 
-/** Renders the securities of a store. */
 export function NameTable({ store }: NameTableProps) {
   const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   return (

@@ -312,7 +312,6 @@ export function createExample(securityCount: number | null): Example {
   };
 }
 
-/** Constraint types that replace the full investment. */
 const REPLACES_FULL_INVESTMENT: ReadonlySet<unknown> = new Set(['FullInvestment', 'WeightSum']);
 
 /** Difference from a full investment below which a sum of bounds counts as full. */

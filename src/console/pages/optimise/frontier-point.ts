@@ -3,7 +3,6 @@ import type { JsonObject } from '../../words/paths.js';
 
 export type FrontierPoint = FrontierPayload['points'][number];
 
-/** Address value of the tangency portfolio. */
 export const TANGENCY_POINT = 'tangency';
 
 /** Point of the frontier that the address selects: its number from 1, or the tangency portfolio. */
@@ -51,7 +50,6 @@ export function computePointTurnover(
 /** Maximum difference of two weights that count as equal. Solutions are more exact. */
 const WEIGHT_TOLERANCE = 1e-6;
 
-/** Returns true if a value equals one of several limits. */
 export const isAtLimit = (value: number, limits: readonly number[]): boolean =>
   limits.some((limit) => Math.abs(limit - value) < WEIGHT_TOLERANCE);
 

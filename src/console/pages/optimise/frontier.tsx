@@ -260,7 +260,6 @@ function Axes({ x, y, width, height }: AxesProps) {
 
 interface FrontierProps {
   readonly frontier: FrontierPayload;
-  /** True if expected returns were chosen. */
   readonly hasReturns: boolean;
   /**
    * Returns the address of an optimisation that gives the same weights as a point. Returns null if the address is not

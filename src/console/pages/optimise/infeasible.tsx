@@ -36,7 +36,6 @@ interface ConflictRow {
   readonly index: number | null;
 }
 
-/** Returns the positions of the constraints that conflict. */
 export const listConflictPositions = (detail: InfeasibleProps['detail']): ReadonlySet<number> =>
   new Set(listConflictRows(detail).flatMap(({ index }) => index ?? []));
 
@@ -157,7 +156,6 @@ function formatConflict(conflict: readonly ConflictRow[], labels: readonly strin
   return `${CONJUNCTION.format(words)} contradict each other.`;
 }
 
-/** Returns the labels of the constraints of a request. */
 const listLabels = (rows: readonly JsonObject[]): readonly string[] =>
   rows.map(({ type, id }, index) =>
     createRowLabel({ type: String(type), id: typeof id === 'string' ? id : '', index }),

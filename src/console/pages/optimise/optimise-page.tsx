@@ -533,7 +533,6 @@ function BarFigures({ solve, findings }: BarFiguresProps) {
 interface SolvedPortfolioProps {
   readonly preview: PreviewResponse;
   readonly model: Json | undefined;
-  /** Constraints of the request. */
   readonly constraints: readonly JsonObject[];
 }
 
@@ -964,7 +963,6 @@ async function startRun(indexId: string, body: ConstraintSetBody, terms: Optimis
   return service.value.call('startOptimisation', { body: request });
 }
 
-/** Validates the constraints and the terms with the service. */
 async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
   const [ofRows, ofTerms] = await Promise.all([
     service.value.call('validateConstraintSet', { body: set }),

@@ -55,7 +55,6 @@ import { Infeasible, LookAhead } from './infeasible.js';
 import { type ChangeScale, createChangeScale, createComparedTiles, type Measure, measureOf } from './measures.js';
 import { asConstraints, asRows, parseTerms, type OptimiseTerms, useObjectiveTypes } from './terms.js';
 
-/** Returns the columns of the weights of a run. */
 const createWeightColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
@@ -66,7 +65,6 @@ const createWeightColumns = (
   createBoundColumn(uncovered),
 ];
 
-/** Returns the columns of the weights of a frontier point. */
 const createPointColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   uncovered: ReadonlySet<string>,
@@ -176,7 +174,6 @@ interface ActiveBarsProps {
   readonly facts: ReadonlyMap<string, NameFacts>;
   /** Point of the frontier whose weights are compared; undefined for the solution. */
   readonly point: ChosenPoint | undefined;
-  /** Labels of the binding bounds of the solution. */
   readonly bindingLabels: readonly string[];
   /** Securities that were excluded because they have no risk estimate. */
   readonly uncovered: ReadonlySet<string>;
@@ -236,7 +233,6 @@ function formatMark({ identifier, at_bound: bound }: WeightRow, uncovered: Reado
   return bound === null ? '' : ' (at limit)';
 }
 
-/** Returns the active weights of sectors. */
 function sumBySector(rows: readonly WeightRow[], facts: ReadonlyMap<string, NameFacts>): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
   for (const { identifier, weight, index_weight: index } of rows) {
@@ -270,7 +266,6 @@ interface ConstraintRow extends Pick<Side, 'label' | 'unit' | Figure> {
   readonly relaxed: SensitivityRow | undefined;
 }
 
-/** Returns the labels of the binding bounds of a run. */
 const listBindingLabels = ({ binding }: OptimisationRunResult): readonly string[] =>
   binding.flatMap((bound) => bound?.['label'] ?? []);
 
@@ -560,7 +555,6 @@ const createSecurityColumns = ({ unit, format, slope }: ChangeScale): readonly C
 interface RunFiguresProps {
   readonly run: OptimisationRunResult;
   readonly measure: Measure;
-  /** Terms of the request. */
   readonly terms: OptimiseTerms;
 }
 
@@ -611,7 +605,6 @@ function createShortNote({ holdings, gross_holdings: all }: OptimisationRunResul
   return all === undefined || all === holdings ? {} : { note: `${formatCount(all)} positions, long and short` };
 }
 
-/** Describes the risk model. */
 function formatRiskNote({ risk_model: model }: OptimisationRunResult): string {
   if (model === undefined) return 'risk from past returns';
   const by = model.model_id === null ? model.estimator : `the model ${model.model_id}`;

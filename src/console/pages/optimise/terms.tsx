@@ -29,7 +29,6 @@ export type OptimiseTerms = JsonObject;
 interface TermsFormProps {
   readonly value: OptimiseTerms;
   readonly findings: readonly Finding[];
-  /** Path of the terms in findings. */
   readonly path: Path;
   readonly datapoints: readonly string[];
   onChange(value: OptimiseTerms): void;

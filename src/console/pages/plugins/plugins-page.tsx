@@ -41,7 +41,6 @@ interface NamedRowsProps {
   readonly fields: readonly FieldSpec[];
   readonly value: Json | undefined;
   readonly findings: readonly Finding[];
-  /** Path of the value in findings. */
   readonly path: Path;
   readonly datapoints?: readonly string[];
   readonly isDisabled: boolean;
@@ -635,7 +634,6 @@ function usePreview(document: JsonObject, { isAllowed, date }: PreviewTerms): Pr
   );
 }
 
-/** Values of an input by security. */
 interface InputColumn {
   readonly name: string;
   readonly values: ReadonlyMap<string, number>;

@@ -165,12 +165,10 @@ const STYLES = new URL('pdf-pages.css', import.meta.url);
 /** Maximum number of pixels of a picture. Phones draw no larger canvas. */
 const PIXELS_MAX = 16_000_000;
 
-/** An opened PDF. */
 interface PdfDocument {
   readonly pageCount: number;
   /** Height of the first page as a multiple of its width. */
   readonly ratio: number;
-  /** Draws a page. */
   drawPage(order: PageOrder): Promise<void>;
   /** Ends the worker. */
   close(): void;
@@ -257,7 +255,6 @@ async function drawPicture(
   if (!signal.aborted) copyPicture(picture, canvas);
 }
 
-/** Replaces the content and the size of a canvas by those of a picture. */
 function copyPicture(picture: HTMLCanvasElement, canvas: HTMLCanvasElement): void {
   canvas.width = picture.width;
   canvas.height = picture.height;

@@ -79,11 +79,9 @@ interface ShapeProps {
   readonly y: number;
   readonly w: number;
   readonly h: number;
-  /** Number of boxes of a grid of figures. */
   readonly columns?: number;
 }
 
-/** Renders the shape for a kind of block. */
 export function Shape({ kind, x, y, w, h, columns = 1 }: ShapeProps) {
   switch (kind) {
     case 'header':
@@ -162,7 +160,6 @@ const NEAR_PERCENT = 50;
 /** Maximum number of pictures that are kept. Each has about 130 kB on a display with two pixels per CSS pixel. */
 const PICTURES_MAX = 60;
 
-/** Pictures that were requested, by report. */
 const pictures = new Map<string, Promise<HTMLCanvasElement>>();
 
 /** Ends when the last requested picture is drawn. Pictures are drawn one after the other, because each has a worker. */
@@ -234,7 +231,6 @@ function copyPicture(picture: HTMLCanvasElement, canvas: HTMLCanvasElement): voi
   canvas.getContext('2d')!.drawImage(picture, 0, 0); // browsers provide this context
 }
 
-/** Renders the outline of a stored or built-in template. */
 function TemplateOutline({ id }: { readonly id: string }) {
   const template = useResource(
     `built-in template ${id}`,

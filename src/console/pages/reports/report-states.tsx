@@ -17,7 +17,6 @@ import { listReportIndices } from './report-words.js';
 
 type Run = BacktestRecordCollection['backtests'][number];
 
-/** Latest runs by index. */
 export type RunsByIndex = ReadonlyMap<string, Run>;
 
 /** An index with a stored run and its newest report. */
@@ -26,7 +25,6 @@ interface ReportedIndex {
   readonly report: RenderResult | undefined;
 }
 
-/** Reads the latest runs. */
 export function useRuns(): RunsByIndex {
   const runs = useList('backtests');
   return useMemo(() => new Map((runs.data?.backtests ?? []).map((run) => [run.index_id, run])), [runs.data]);
@@ -74,7 +72,6 @@ interface ReportFiguresProps {
   readonly total: number;
 }
 
-/** Renders figures of all reports. */
 export function ReportFigures({ rows, renders, total }: ReportFiguresProps) {
   if (rows.length === 0) return null;
   const countOf = (state: ReportState) => rows.filter((row) => findState(row) === state).length;

@@ -2,7 +2,6 @@ import type { RenderResult } from '#clients/typescript/divisor.js';
 import { formatLabel } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
-/** Labels of the kinds of blocks. */
 const KIND_WORDS: Readonly<Record<string, string>> = {
   header: 'Header',
   text: 'Text',

@@ -68,7 +68,6 @@ const SHOWN = 12;
 
 interface CoversProps {
   readonly renders: readonly RenderResult[];
-  /** Latest runs by index. */
   readonly runs: RunsByIndex;
 }
 
@@ -180,7 +179,6 @@ function Subtitle({ report }: { readonly report: RenderResult }) {
 /** Maximum number of listed reports. */
 const LISTED_MAX = 200;
 
-/** Page of the reports, or of the report in the address. */
 export function ReportsPage() {
   const openRender = getParameter('render');
   return openRender === null ? <AllReports /> : <OpenReport key={openRender} ident={openRender} />;
@@ -531,7 +529,6 @@ function PageOutline({ blocks, size, orientation }: PageOutlineProps) {
   );
 }
 
-/** Renders a box for each figure of a grid, with its label. */
 function FigureOutline({ block }: { readonly block: JsonObject }) {
   return (
     <div
@@ -904,7 +901,6 @@ const formatRendering = ({ pages, bytes, rendered_at: renderedAt }: RenderResult
 const readPdf = (id: string, signal?: AbortSignal): Promise<Uint8Array> =>
   service.value.call('getRender', { params: { render_id: id }, signal });
 
-/** Reads the PDF of a report. */
 const usePdf = ({ render_id: id }: RenderResult): Resource<Uint8Array> =>
   useResource(`pdf ${id}`, (signal) => readPdf(id, signal), { follows: false });
 

@@ -148,7 +148,6 @@ interface Name {
   readonly volatility: number;
 }
 
-/** Renders the figures, volatilities and correlations of a model. */
 export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
@@ -319,7 +318,6 @@ const VOLATILITY: Column<Name> = createNumericColumn({
 
 type Source = RiskModelSummary['estimator'];
 
-/** Labels of the estimators. */
 const ESTIMATORS: Readonly<Record<Source, string>> = {
   shrinkage: 'Shrinkage towards a target',
   nonlinear: 'Nonlinear shrinkage (Ledoit and Wolf)',
@@ -359,7 +357,6 @@ const SETTINGS: Readonly<Record<string, readonly Source[]>> = {
   eigenvalue_simulations: ['newey_west', 'industries', 'styles'],
 };
 
-/** Returns the settings that an estimator uses. */
 const listSettings = (estimator: Source): readonly string[] =>
   Object.entries(SETTINGS).flatMap(([name, users]) => (users.includes(estimator) ? name : []));
 
@@ -677,7 +674,6 @@ const FIELD_CHANGES = {
   annualisation: { label: 'Sessions of a year', help: 'Factor from values per session to values per year.' },
 };
 
-/** Renders the form that imports a risk model from a file. */
 function ImportModel({ onCancel }: { readonly onCancel: () => void }) {
   const input = useRef<HTMLInputElement>(null);
   const id = getParameter('import') ?? '';
@@ -1013,7 +1009,6 @@ interface CorrelationRange {
 
 const NO_RANGE: CorrelationRange = { least: 0, most: 0, limit: 1 };
 
-/** Returns the range of the correlations of two securities. */
 function createRange(matrix: readonly (readonly number[])[]): CorrelationRange {
   const pairs = matrix.flatMap((row, i) => row.filter((_, j) => j < i));
   const least = pairs.reduce((found, value) => Math.min(found, value), Infinity);

@@ -8,7 +8,6 @@ import type {
 import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
 import { findLatestClose } from '../../words/publication.js';
 
-/** Published level of a return variant. */
 interface PublishedLevel {
   readonly variant: string;
   readonly level: number;
@@ -46,7 +45,6 @@ type Kind = 'plain' | 'good' | 'warning' | 'bad' | 'info';
 
 type Day = Pick<ScheduleDaySummary, 'date' | 'state' | 'reason' | 'held'>;
 
-/** Badge kinds by the state of a day. */
 const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
   done: 'good',
   running: 'info',
@@ -56,7 +54,6 @@ const DAY_KINDS: Readonly<Record<ScheduleDay['state'], Kind>> = {
   missed: 'bad',
 };
 
-/** State as it is shown, with the kind of its badge. */
 export interface StateLabel {
   readonly text: string;
   readonly kind: Kind;
@@ -108,7 +105,6 @@ export const describeDecisions = (blocked: number, requests: number): string => 
   return requests === 0 ? need : `${need}, ${countValues(requests, 'request')} pending`;
 };
 
-/** State of an index on a day of a schedule. */
 export interface IndexState {
   readonly index: string;
   readonly state: 'blocked' | 'awaited' | 'waiting' | 'done';
@@ -129,7 +125,6 @@ export type DayFinding = ScheduleDay['steps'][number]['items'][number] & {
   readonly index_id: string;
 };
 
-/** Returns the findings of a day that block indices. */
 export const listBlockingFindings = ({ steps }: Pick<ScheduleDay, 'steps'>): readonly DayFinding[] =>
   steps
     .flatMap(({ items }) => items)
@@ -181,7 +176,6 @@ interface MoveEvidence {
   readonly weight: number;
 }
 
-/** Detail of a finding. */
 interface FindingDetail {
   readonly evidence?: MoveEvidence;
   readonly identifier: string | null;
@@ -258,10 +252,8 @@ export const listOpenIndices = (indices: readonly string[], requests: readonly W
 
 type Step = ScheduleDay['steps'][number];
 
-/** File that a step has written. */
 export type StepFile = NonNullable<Step['items'][number]['file']>;
 
-/** Returns the files that a step has written. */
 export const listStepFiles = ({ items }: Pick<Step, 'items'>): readonly StepFile[] =>
   items.flatMap(({ file }) => file ?? []);
 

@@ -182,7 +182,6 @@ function DayDecision({ day, requests }: DayDecisionProps) {
   );
 }
 
-/** Check with its findings, and the indices that these findings block. */
 interface BlockedCheck {
   readonly check: string;
   readonly findings: readonly DayFinding[];
@@ -269,7 +268,6 @@ function AcceptButton({
   );
 }
 
-/** Returns the checks that block indices. Each has its findings. */
 function listBlockedChecks(day: ScheduleDay): readonly BlockedCheck[] {
   const all = listBlockingFindings(day);
   return [...new Set(all.map(({ check }) => check))].map((check) => {
@@ -494,7 +492,6 @@ function formatStart({ started_at: time, due_at: due, author }: ScheduleDay): st
 /** Delay in seconds from which it is shown. A schedule looks for due days every minute. */
 const DELAY_MIN_S = 120;
 
-/** Renders links to other days. */
 const DayLinks = ({ dates }: { readonly dates: readonly string[] }) => (
   <span class="wrap schedule-indices">
     {dates.map((date) => (
@@ -571,7 +568,6 @@ interface DayFileProps {
   readonly day: ScheduleDay;
 }
 
-/** Renders a link to a file that a step has written. */
 function DayFile({ name, day: { schedule_id: id, date } }: DayFileProps) {
   const params = { schedule_id: id, date, file_name: name };
   return (

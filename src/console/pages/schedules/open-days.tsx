@@ -199,7 +199,6 @@ export function useWaiverRequests(): readonly WaiverRequest[] {
   );
 }
 
-/** Returns the requests about a day of a schedule. */
 export const listDayRequests = (
   requests: readonly WaiverRequest[],
   day: { readonly schedule_id: string; readonly date: string },
@@ -209,7 +208,6 @@ export const listDayRequests = (
 /** Maximum number of open days listed. */
 const OPEN_MAX = 12;
 
-/** Returns true for a day that is blocked, waiting or missed. */
 export const isOpenDay = ({ state }: ScheduleDaySummary): boolean =>
   state === 'blocked' || state === 'waiting' || state === 'missed';
 

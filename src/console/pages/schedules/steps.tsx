@@ -8,7 +8,6 @@ type SentDelivery = DeliveryRecord['files'][number] & { readonly client: string 
 
 interface DeliveriesProps {
   readonly records: readonly DeliveryRecord[];
-  /** Text shown if there are no files. */
   readonly empty: string;
   /** True if the log of attempts is omitted. */
   readonly isBrief?: boolean;
@@ -48,7 +47,6 @@ const createSentEntry = ({ client, target, path, state, attempts }: SentDelivery
 
 type StepType = ScheduleDay['steps'][number]['type'];
 
-/** Labels of the step types. */
 const STEP_WORDS: Readonly<Record<StepType, string>> = {
   refresh: 'Refresh data',
   checks: 'Check',
@@ -62,7 +60,6 @@ const STEP_WORDS: Readonly<Record<StepType, string>> = {
 
 export const stepWords = (type: string): string => STEP_WORDS[type as StepType] ?? type;
 
-/** Labels of the checks. */
 export const CHECK_WORDS: Readonly<Record<string, string>> = {
   coverage: 'Coverage',
   staleness: 'Repeated prices',

@@ -120,7 +120,6 @@ function PastQueries({ onChoose }: { readonly onChoose: (query: string) => void 
 const COLUMNS =
   "SELECT table_name, column_name, data_type, column_comment FROM information_schema.columns WHERE table_schema = 'main' ORDER BY table_name, ordinal_position";
 
-/** Labels of the DuckDB types. */
 const TYPES: Readonly<Record<string, string>> = {
   VARCHAR: 'text',
   DOUBLE: 'number',

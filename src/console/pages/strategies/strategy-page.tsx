@@ -94,7 +94,6 @@ async function createStrategy(followed: string | null, signal: AbortSignal): Pro
   return { document, etag: null };
 }
 
-/** Labels of the kinds of benchmarks. */
 const BENCHMARKS = { index: 'a stored index', identifier: 'a security or series' };
 
 /** Fields of the optional benchmark. Members that are missing are reported only if one of them is set. */
@@ -228,7 +227,6 @@ interface StrategyFiguresProps {
   readonly hasOrigin?: boolean;
 }
 
-/** Describes the strategy in a sentence. */
 export function StrategySentence({ document, index }: Pick<StrategyFiguresProps, 'document' | 'index'>) {
   return index === undefined ? null : <p class="strategy-summary">{formatSentence(document, index)}</p>;
 }
@@ -369,7 +367,6 @@ function Levels({ ofIndex, ofStrategy }: LevelsProps) {
 const readNumber = (value: Json | undefined, otherwise: number): number =>
   typeof value === 'number' ? value : otherwise;
 
-/** Formats the terms of a strategy as a sentence. */
 function formatSentence(document: JsonObject, { id, name, base_date: base, currency }: IndexSummary): string {
   const capitalText = formatCount(readNumber(document['initial_capital'], EXAMPLE_CAPITAL));
   const exposure = readNumber(document['exposure'], 1);

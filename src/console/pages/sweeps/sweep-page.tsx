@@ -191,7 +191,6 @@ interface SweepMapProps {
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
   readonly told: ParameterLabels;
-  /** Groups of variants with identical levels. */
   readonly identical: readonly (readonly number[])[];
   /** Names a variant by the values that it sets. */
   nameOf(variant: number): string;
@@ -309,7 +308,6 @@ interface CellProps extends Pick<SweepMapProps, 'onOpen'> {
   readonly remark: Remark | undefined;
 }
 
-/** Renders the value of a variant as a button that opens the variant. */
 function Cell({ variant, name, text, colour, title, remark, onOpen }: CellProps) {
   return (
     <td class={remark?.isInfeasible === true ? 'is-infeasible' : undefined} style={{ backgroundColor: colour }}>
@@ -480,7 +478,6 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
   );
 }
 
-/** Formats a parameter value with its unit. */
 function formatValue(rows: readonly SweepRow[], pointer: string, text: string, labels: ParameterLabels): string {
   const value = rows.find(({ patch }) => pointer in patch && formatPatch(patch[pointer]) === text)?.patch[pointer];
   return formatWithUnit(value as Json, labels(pointer).unit); // patch values are plain JSON
@@ -850,7 +847,6 @@ function OneSweep({ id }: { readonly id: string }) {
   );
 }
 
-/** Renders the dates and the other terms of the backtests. */
 function SweepTerms({ view, terms }: { readonly view: SweepView; readonly terms: JsonObject }) {
   const schemas = useSchemas();
   const { start: _, end: __, ...otherTerms } = terms;

@@ -135,7 +135,6 @@ const ReliabilityLine = (overfitting: SweepOverfitting) => (
   </>
 );
 
-/** Renders the dates and the costs of the backtests. */
 function Backtests({ job, view }: Row) {
   const dates = view && findDates(view);
   const costs = getCosts(job.request);
@@ -440,7 +439,6 @@ const RANK_FIELD: FieldSpec = {
   isRequired: true,
 };
 
-/** Schema name of the terms. */
 const TERMS_SCHEMA = 'SweepTerms';
 
 const listAxes = ({ axes }: JsonObject): readonly Axis[] =>
@@ -557,7 +555,6 @@ interface VariantTermsProps extends Pick<SweepFormProps, 'ids'> {
   onChange(axes: readonly Axis[]): void;
 }
 
-/** Renders the index and its varied parameters. */
 const VariantTerms = ({ ids, indexId, axes, varied, findings, onChange }: VariantTermsProps) => (
   <section class="sweep-part" aria-label="Variants">
     <h2>Variants</h2>
@@ -618,7 +615,6 @@ interface BacktestTermsProps {
   onChange(terms: JsonObject): void;
 }
 
-/** Renders the terms of the backtests below their summary. */
 const BacktestTerms = ({ terms, text, findings, onChange }: BacktestTermsProps) => (
   <details class="sweep-part" open={findings.some(({ path }) => path.startsWith('request'))}>
     <summary>
@@ -635,9 +631,7 @@ const AXES_MAX = 4;
 
 interface AxisFieldsProps {
   readonly axes: readonly Axis[];
-  /** Parameters that can be varied. */
   readonly varied: readonly VariedParameter[];
-  /** Returns the findings about a varied parameter. */
   findingsAt(pointer: string): readonly Finding[];
   onChange(axes: readonly Axis[]): void;
 }
@@ -749,7 +743,6 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
   );
 }
 
-/** Page with the form of a new sweep. */
 export function NewSweepPage() {
   const indices = useList('indices');
   const types = useList('rule types', {

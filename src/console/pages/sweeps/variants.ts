@@ -32,7 +32,6 @@ const WEEKDAYS_MIN = 70;
 export const canTestChoice = ({ start, end }: BacktestDates): boolean =>
   end === null || ((parseDayNumber(end) - parseDayNumber(start)) * 5) / 7 >= WEEKDAYS_MIN;
 
-/** Pointer of the transaction cost. */
 const COSTS_POINTER = '/request/transaction_cost_bps';
 
 const toObject = (value: unknown): JsonObject => {
@@ -50,7 +49,6 @@ export function getGrid(request: unknown): Readonly<Record<string, readonly Json
   return isObject(grid) ? (grid as Readonly<Record<string, readonly Json[]>>) : null; // the service accepted the grid
 }
 
-/** Returns the number of variants that a request describes. */
 export function countVariants(request: unknown): number {
   const grid = getGrid(request);
   if (grid !== null) return Object.values(grid).reduce((product, values) => product * values.length, 1);
@@ -67,7 +65,6 @@ export function getCosts(request: unknown): number | null {
   return typeof costs === 'number' ? costs : 0;
 }
 
-/** Measured time of a variant. */
 export interface RunTime {
   readonly seconds: number;
   /** True if the time is that of a single run. Variants run side by side, so that each takes less. */
@@ -134,7 +131,6 @@ export function formatRuleEnding(
 /** Formats the name of a metric within a sentence: `sharpe_ratio` as `Sharpe ratio`, `total_return` as `total return`. */
 export const formatMetric = (metric: string): string => metric.replaceAll('_', ' ').replace(/^sharpe/, 'Sharpe');
 
-/** Formats the value that a variant sets. */
 export function formatPatch(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);
 }
@@ -391,7 +387,6 @@ export interface ReferenceRun {
   readonly level: SeriesPayload;
 }
 
-/** Number of the series colour of the index. */
 export const REFERENCE_COLOUR = 2;
 /** Width in pixels. It is below that of solid lines: dashes on top of them are visible also where lines coincide. */
 const REFERENCE_WIDTH = 1.9;

@@ -265,7 +265,6 @@ function Securities({ edited, list }: SecuritiesProps) {
 const getIdentifiers = ({ identifiers }: JsonObject): readonly string[] =>
   Array.isArray(identifiers) ? identifiers.filter((identifier) => typeof identifier === 'string') : [];
 
-/** A watchlist with its securities. */
 interface PricedList extends Watchlist, ListSummary {
   readonly rows: readonly Row[];
   /** Last date of the data store. */
@@ -274,7 +273,6 @@ interface PricedList extends Watchlist, ListSummary {
   readonly isAwaited: boolean;
 }
 
-/** Reads the watchlists with the prices of their securities. */
 function useWatchlists(): Resource<readonly PricedList[]> {
   const store = getChosenStore();
   const lists = useList('watchlists');
@@ -771,7 +769,6 @@ interface EditedTableProps {
   readonly onRemove?: ((identifiers: readonly string[]) => void) | undefined;
 }
 
-/** Renders the securities of one watchlist. */
 function EditedTable({ identifiers, onRemove }: EditedTableProps) {
   const store = getChosenStore();
   const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
@@ -894,5 +891,4 @@ const watchlistRegister: Register<PricedList> = {
   renderBelow: (lists) => <ShownList list={findShownList(lists)} />,
 };
 
-/** Page of the watchlists, and of the securities of one. */
 export const WatchlistsPage = createRegisterPage(watchlistRegister);

@@ -100,7 +100,7 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   const { onOpen, openKey = null } = rest;
   const rows = jobs.map((job) => getJob(job.job_id) ?? job);
   return (
-    <Table
+    <Table<JobStatus>
       label={label}
       {...(name === undefined ? {} : { name })}
       columns={createColumns(rows, rest)}
@@ -204,7 +204,6 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     id: 'status',
     title: 'State',
     width: 96,
-    value: ({ status }) => status,
     show: (job) =>
       isWithoutResult(job) ? (
         <Badge kind="warning">no result</Badge>
@@ -218,7 +217,6 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     help: 'With the estimated time to the end, at the present pace',
     width: 132,
     priority: 3,
-    value: ({ progress }) => progress,
     show: (job) =>
       isOver(job) ? (
         job.status !== 'succeeded' && <span class="quiet">{formatPercent(job.progress, 0)}</span>

@@ -9,7 +9,7 @@ import { SidePanel } from './layout/dialog.js';
 import { type Fact, Facts, type LabelledFigure, Metrics } from './layout/facts.js';
 import { Page, type PageFrameProps, Section } from './layout/page.js';
 import { MayNot } from './permission.js';
-import { type Column, compareValues, type Sort, type TableProps } from './table/model.js';
+import { type Column, compareValues, readCell, type Sort, type TableProps } from './table/model.js';
 import { Table } from './table/table.js';
 
 export interface DayRange {
@@ -114,7 +114,7 @@ interface RegisterProps<R> {
 }
 
 /** Page of one register. Without the scope that it needs, the page states this. */
-export function RegisterPage<R>({ register }: RegisterProps<R>) {
+function RegisterPage<R>({ register }: RegisterProps<R>) {
   const { title, above = [], subtitle, scope, label } = register;
   if (scope === undefined || may(scope)) return <OpenRegister register={register} />;
   return (
@@ -270,7 +270,7 @@ const formatRowName = <R,>({ getKey, formatName = getKey }: Register<R>, row: R)
 /** Renders the newest row of a register with all its facts. */
 function Newest<R>({ register, rows }: RowsProps<R>) {
   const by = register.columns?.find(({ id }) => id === register.sort?.column);
-  const newest = by && rows.toSorted((a, b) => compareValues(by.value(b) ?? '', by.value(a) ?? ''))[0];
+  const newest = by && rows.toSorted((a, b) => compareValues(readCell(by, b) ?? '', readCell(by, a) ?? ''))[0];
   if (newest === undefined) return null;
   return (
     <Section

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { parseFilter } from '../../words/tables.js';
-import { type Column, computeWidth, moveColumn, type Sort, type TableLayout, WIDTH_MIN } from './model.js';
+import { type Column, computeWidth, isNumeric, moveColumn, type Sort, type TableLayout, WIDTH_MIN } from './model.js';
 
 const NUMBER_FILTERS = '5, > 5, <= 5 or 2..5';
 
@@ -150,8 +150,8 @@ export function TableHead<R>(props: TableHeadProps<R>) {
                   class="control"
                   aria-label={`Filter ${column.title} of ${label}`}
                   aria-invalid={!isFilter(column, filters[column.id])}
-                  title={column.align === 'right' ? NUMBER_FILTERS : 'Words; -word excludes'}
-                  placeholder={column.align === 'right' ? '> 0' : ''}
+                  title={isNumeric(column) ? NUMBER_FILTERS : 'Words; -word excludes'}
+                  placeholder={isNumeric(column) ? '> 0' : ''}
                   value={filters[column.id] ?? ''}
                   onInput={(event) => onFilter(column.id, event.currentTarget.value)}
                 />
@@ -174,7 +174,7 @@ function focusTitle(from: HTMLElement, id: string): void {
 }
 
 export const getCellClass = <R,>(column: Column<R>, pinned: ReadonlyMap<string, number>): string =>
-  `table-cell${column.align === 'right' ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
+  `table-cell${isNumeric(column) ? ' right' : ''}${pinned.has(column.id) ? ' pinned' : ''}`;
 
 export function getCellStyle<R>({ id }: Column<R>, pinned: ReadonlyMap<string, number>): { left?: string } {
   const left = pinned.get(id);
@@ -214,7 +214,7 @@ function ResizeHandle({ onResize }: { onResize(width: number | null): void }) {
  * ascending order.
  */
 function createNextSort<R>(column: Column<R>, order: Sort | undefined): Sort {
-  const first = column.align === 'right' ? 'desc' : 'asc';
+  const first = isNumeric(column) ? 'desc' : 'asc';
   const other = first === 'asc' ? 'desc' : 'asc';
   const isAgain = order?.column === column.id && order.direction === first;
   return { column: column.id, direction: isAgain ? other : first };

@@ -22,12 +22,24 @@ import {
 import { storeReactivityBindings } from '@tanstack/table-core/store-reactivity-bindings';
 import { useMemo } from 'preact/hooks';
 import { lowerFirst } from '../../words/labels.js';
+import { MISSING_TEXT } from '../../words/numbers.js';
 import { parseFilter, type Cells, type CellValue } from '../../words/tables.js';
 import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 
-export interface Column<R> {
-  readonly id: string;
+/** Value of a cell before it is formatted; null if there is none. */
+type Sortable = number | string | null;
+
+/** Names of the members of a row that a column can show. */
+type ShownMember<R> = unknown extends R
+  ? string
+  : { [K in keyof R & string]: R[K] extends Sortable ? K : never }[keyof R & string];
+
+/** A column. If its id is the name of a member of the rows, the values of the column are those of the member. */
+export type Column<R> = ColumnTerms<R> &
+  ({ readonly id: string; value(row: R): Sortable } | { readonly id: ShownMember<R>; readonly value?: undefined });
+
+interface ColumnTerms<R> {
   readonly title: string;
   /** Help for the column, for example its unit. */
   readonly help?: string;
@@ -51,17 +63,18 @@ export interface Column<R> {
    * the line is full, or nothing. Default: the cell if it has a value; numbers and dates have the title in front.
    */
   readonly below?: 'titled' | 'text' | 'nothing';
+  /** Alignment of numbers that `show` formats. */
   readonly align?: 'right';
   /**
    * Maximum number of lines of a text. In the second line of a row, the text is on separate lines below the other
    * values. Default: one line that is truncated, in the second line next to other values.
    */
   readonly lines?: 1 | 2;
-  /** Returns the sort key of the column. */
-  value(row: R): number | string | null;
   /** Returns the values of a column in which a row can have several. Grouped rows are listed below each of them. */
   groups?(row: R): readonly string[];
-  /** Returns the content of a cell. Default: the value. */
+  /** Formats the numbers of the column, which are right-aligned. Null is shown as a dash. */
+  write?(value: number): ComponentChildren;
+  /** Returns the content of a cell. Default: the value as `write` formats it. */
   show?(row: R): ComponentChildren;
   /** Returns other content for the second line, where it is shown without the title of the column. */
   showBelow?(row: R): ComponentChildren;
@@ -69,31 +82,22 @@ export interface Column<R> {
   copy?(row: R): CellValue;
   /** Shown in place of the title. */
   head?(): ComponentChildren;
-  /** Formats the sum over a group of rows. Present if the values can be added. */
-  total?(sum: number): ComponentChildren;
-}
-
-/** A column of numbers, with a function that formats them. */
-interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'align' | 'value' | 'show'> {
-  of(row: R): V;
-  write(value: V | number): ComponentChildren;
-  /** True if the values of several rows can be added. */
+  /** True if the values of several rows can be added. The header of a group then shows their sum. */
   readonly adds?: boolean;
 }
 
-/** Creates a numeric column. Numbers are right-aligned and sorted by value. */
-export const createNumericColumn = <R, V extends number | null = number | null>({
-  of,
-  write,
-  adds = false,
-  ...column
-}: NumericColumn<R, V>): Column<R> => ({
-  ...column,
-  align: 'right',
-  value: of,
-  show: (row) => write(of(row)),
-  ...(adds ? { total: write } : {}),
-});
+/** Returns the sort key of a cell. */
+export const readCell = <R>({ id, value }: Column<R>, row: R): Sortable =>
+  value === undefined ? (row as Readonly<Record<string, Sortable>>)[id]! : value(row); // the id names a member of the row
+
+/** Returns the content of a cell. */
+export function renderContent<R>(column: Column<R>, row: R): ComponentChildren {
+  if (column.show !== undefined) return column.show(row) ?? MISSING_TEXT;
+  const value = readCell(column, row);
+  return (typeof value === 'number' && column.write !== undefined ? column.write(value) : value) ?? MISSING_TEXT;
+}
+
+export const isNumeric = <R>({ align, write }: Column<R>): boolean => align === 'right' || write !== undefined;
 
 export interface Sort {
   readonly column: string;
@@ -246,7 +250,7 @@ export function listCells<R>(columns: readonly Column<R>[], rows: readonly R[]):
   const titledColumns = columns.filter(({ title }) => title !== '');
   return {
     header: titledColumns.map(({ title }) => title),
-    rows: rows.map((row) => titledColumns.map((column) => (column.copy ?? column.value)(row))),
+    rows: rows.map((row) => titledColumns.map((column) => column.copy?.(row) ?? readCell(column, row))),
   };
 }
 
@@ -339,8 +343,8 @@ const SAMPLE_ROWS = 20;
 
 /** Returns true if the numbers of a column are percentages. */
 function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
-  const row = rows.slice(0, SAMPLE_ROWS).find((one) => column.value(one) !== null);
-  return row !== undefined && formatText(column.show?.(row)).trim().endsWith('%');
+  const row = rows.slice(0, SAMPLE_ROWS).find((one) => readCell(column, one) !== null);
+  return row !== undefined && formatText(renderContent(column, row)).trim().endsWith('%');
 }
 
 /** Returns the text content of a rendered cell. */
@@ -441,7 +445,7 @@ function listItems<R>(
   if (grouped === undefined) return rows.map((row) => ({ key: getKey(row), row, group: null }));
   const items = rows.flatMap((row): readonly Item<R>[] => {
     const key = getKey(row);
-    const [first = grouped.value(row) || null, ...others] = grouped.groups?.(row) ?? [];
+    const [first = readCell(grouped, row) || null, ...others] = grouped.groups?.(row) ?? [];
     return [{ key, row, group: first }, ...others.map((group) => ({ key: `${key} ${group}`, row, group }))];
   });
   return [...items.filter(({ group }) => group !== null), ...items.filter(({ group }) => group === null)];
@@ -452,10 +456,10 @@ function createOptions<R>(arranged: TableInput<R>, items: readonly Item<R>[]) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const isKnown = (id: string) => columns.some((column) => column.id === id);
   const definitions = columns.map((column): ColumnDef<Features, Item<R>, unknown> => {
-    const isOfNumbers = column.align === 'right';
+    const isOfNumbers = isNumeric(column);
     return {
       id: column.id,
-      accessorFn: ({ row, group }) => (column.id === layout.group ? group : column.value(row)) ?? undefined,
+      accessorFn: ({ row, group }) => (column.id === layout.group ? group : readCell(column, row)) ?? undefined,
       sortUndefined: 'last',
       sortFn: (a, b, id) => compareValues(a.getValue(id), b.getValue(id)),
       filterFn: (row, id, typedFilter: string) =>
@@ -465,7 +469,7 @@ function createOptions<R>(arranged: TableInput<R>, items: readonly Item<R>[]) {
           isOfNumbers && isPercentColumn(column, rows),
         )?.(row.getValue(id) ?? null) ?? true,
       enableGlobalFilter: column === columns[0],
-      ...(column.total === undefined ? {} : { aggregationFn: SUM_AGGREGATION }),
+      ...(column.adds !== true ? {} : { aggregationFn: SUM_AGGREGATION }),
     };
   });
   const options: TableOptions<Features, Item<R>> = {
@@ -529,6 +533,6 @@ function createEntry<R>(row: Row<Features, Item<R>>, { folded, grouped }: Groupi
     title: String(leafRows[0]?.original.group ?? `No ${lowerFirst(grouped.title)}`),
     count: leafRows.length,
     isOpen: !folded.includes(row.id),
-    computeSum: ({ id, total }) => (total === undefined ? null : (row.getValue<number | undefined>(id) ?? null)),
+    computeSum: ({ id, adds = false }) => (!adds ? null : (row.getValue<number | undefined>(id) ?? null)),
   };
 }

@@ -34,6 +34,9 @@ import {
   type ListEntry,
   type TableModel,
   useTableModel,
+  isNumeric,
+  readCell,
+  renderContent,
 } from './model.js';
 import { FilterProblems, getCellClass, getCellStyle, TableHead } from './head.js';
 
@@ -104,17 +107,17 @@ function RowRest<R>({ rows, at, row, columns, fits, below, label }: RowRestProps
     (column) =>
       column.title !== '' &&
       (ids.includes(column.id) || !(fits.includes(column) || below.includes(column))) &&
-      column.value(row) !== null,
+      readCell(column, row) !== null,
   );
   if (restColumns.length === 0) return null;
   const first = columns.find(({ title }) => title !== '')!; // a column of the rest has a title
-  const name = first.value(row) ?? MISSING_TEXT;
+  const name = readCell(first, row) ?? MISSING_TEXT;
   return (
     <dl class="wrap table-rest" aria-label={`Details of ${name}, a row of ${label}`}>
       {[...new Set([first, ...restColumns])].map((column) => (
         <div key={column.id}>
           <dt>{column.title}</dt>
-          <dd>{(column.show === undefined ? column.value(row) : column.show(row)) ?? MISSING_TEXT}</dd>
+          <dd>{renderContent(column, row)}</dd>
         </div>
       ))}
     </dl>
@@ -315,7 +318,7 @@ function Cells<R>({ row, ...props }: CellsProps<R> & { readonly row: R }) {
   const { fits, below } = props;
   return (
     <>
-      {fits.map((column) => renderCell({ ...props, column }, renderContent(row, column)))}
+      {fits.map((column) => renderCell({ ...props, column }, renderContent(column, row)))}
       {below.length > 0 && <SecondLine row={row} {...props} />}
     </>
   );
@@ -393,16 +396,13 @@ const compareWraps = <R,>(a: Column<R>, b: Column<R>): number =>
 
 function renderContentBelow<R>(row: R, column: Column<R>): ComponentChildren {
   if (column.showBelow !== undefined) return column.showBelow(row) ?? null;
-  return column.below === undefined && isEmpty(column.value(row)) ? null : renderContent(row, column);
+  return column.below === undefined && isEmpty(readCell(column, row)) ? null : renderContent(column, row);
 }
 
 const isEmpty = (value: unknown): boolean => value === null || value === '';
 
-const isNumberOrDate = <R,>(row: R, { align, value }: Column<R>): boolean =>
-  align === 'right' || /^\d{4}-\d\d/.test(String(value(row)));
-
-const renderContent = <R,>(row: R, column: Column<R>) =>
-  (column.show === undefined ? column.value(row) : column.show(row)) ?? MISSING_TEXT;
+const isNumberOrDate = <R,>(row: R, column: Column<R>): boolean =>
+  isNumeric(column) || /^\d{4}-\d\d/.test(String(readCell(column, row)));
 
 type Group<R> = ListEntry<R> & { readonly kind: 'group' };
 
@@ -427,7 +427,7 @@ function GroupCells<R>({ entry, fits, ...props }: CellsProps<R> & { readonly ent
           return renderCell({ ...props, pinned, column: plain, span: end - start }, title);
         }
         const sum = sums[k];
-        return k > start && k < end ? null : renderCell({ ...props, column }, sum == null ? null : column.total?.(sum));
+        return k > start && k < end ? null : renderCell({ ...props, column }, sum == null ? null : column.write?.(sum));
       })}
     </>
   );
@@ -997,9 +997,9 @@ const showColumn = ({ hidden, kept }: TableLayout, id: string): Partial<TableLay
 
 /** Returns true if a column contains texts that occur in several rows, or several texts per row. */
 function canGroup<R>(column: Column<R>, rows: readonly R[]): boolean {
-  if (column.groups !== undefined) return rows.some((row) => column.value(row) !== null);
-  if (column.align === 'right' || column.title === '') return false;
-  const values = rows.map((row) => column.value(row)).filter((value) => typeof value === 'string');
+  if (column.groups !== undefined) return rows.some((row) => readCell(column, row) !== null);
+  if (isNumeric(column) || column.title === '') return false;
+  const values = rows.map((row) => readCell(column, row)).filter((value) => typeof value === 'string');
   return new Set(values).size < values.length;
 }
 

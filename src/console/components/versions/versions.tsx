@@ -319,7 +319,6 @@ const createColumns = (
     id: 'version',
     title: 'Version',
     width: runVersion === null ? 76 : 96,
-    value: ({ version }) => version,
     show: ({ version }) => (
       <>
         <strong>{version}</strong> {version === runVersion && <Badge kind="info">run</Badge>}
@@ -330,7 +329,6 @@ const createColumns = (
     id: 'action',
     title: 'Action',
     width: 92,
-    value: ({ action }) => action,
     show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
   },
   {
@@ -342,22 +340,14 @@ const createColumns = (
     value: ({ version }) => summaries.get(version) ?? null,
     show: ({ version }) => <span title={summaries.get(version)}>{summaries.get(version)}</span>,
   },
-  { id: 'at', title: 'When', width: 196, value: ({ at }) => at, show: ({ at }) => formatMoment(at, true) },
-  {
-    id: 'author',
-    title: 'Who',
-    width: 100,
-    priority: 3,
-    value: ({ author }) => author,
-    showBelow: ({ author }) => `by ${author}`,
-  },
+  { id: 'at', title: 'When', width: 196, show: ({ at }) => formatMoment(at, true) },
+  { id: 'author', title: 'Who', width: 100, priority: 3, showBelow: ({ author }) => `by ${author}` },
   {
     id: 'note',
     title: 'Reason',
     width: 120,
     grow: 3,
     priority: 2,
-    value: ({ note }) => note,
     show: ({ note }) => <span title={note ?? undefined}>{note}</span>,
   },
 ];

@@ -152,7 +152,6 @@ const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> 
     width: 120,
     grow: 0.5,
     priority: 2,
-    value: ({ value }) => value,
     show: formatTerms,
     showBelow: (row) => (row.type === 'DIVIDEND' ? '' : `${formatType(row.type)} `) + formatTerms(row),
   };
@@ -229,7 +228,6 @@ const COLUMNS: readonly Column<DeskAction>[] = [
     title: 'State',
     width: 130,
     grow: 0,
-    value: ({ state }) => state,
     show: ({ state, flags }) => (
       <>
         <Badge kind={STATE_KINDS[state]}>{state}</Badge>{' '}

@@ -516,14 +516,8 @@ function Rules() {
 
 const COLUMNS: readonly Column<Approval>[] = [
   { id: 'id', title: 'No.', width: 64, align: 'right', value: (row) => row.approval_id },
-  {
-    id: 'state',
-    title: 'State',
-    width: 96,
-    value: ({ state }) => state,
-    show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge>,
-  },
-  { id: 'subject', title: 'Concerns', width: 110, value: ({ subject }) => subject },
+  { id: 'state', title: 'State', width: 96, show: ({ state }) => <Badge kind={STATE_KINDS[state]}>{state}</Badge> },
+  { id: 'subject', title: 'Concerns', width: 110 },
   {
     id: 'action',
     title: 'Kind',
@@ -539,7 +533,6 @@ const COLUMNS: readonly Column<Approval>[] = [
     ideal: 520,
     grow: 5,
     priority: 2,
-    value: ({ summary }) => summary,
     show: ({ summary }) => <span title={summary}>{summary}</span>,
   },
   {
@@ -547,22 +540,20 @@ const COLUMNS: readonly Column<Approval>[] = [
     title: 'Last level',
     help: 'Price return level of the last close that is published, otherwise the total return level',
     width: 104,
-    align: 'right',
     priority: 3,
     below: 'nothing',
     value: (row) => selectLastLevels(row).level,
-    show: (row) => formatDecimal(selectLastLevels(row).level, 4),
+    write: (value) => formatDecimal(value, 4),
   },
   {
     id: 'move',
     title: 'Last move',
     help: 'Change of this level since the close before it',
     width: 88,
-    align: 'right',
     priority: 3,
     below: 'nothing',
     value: (row) => selectLastLevels(row).move,
-    show: (row) => formatChange(selectLastLevels(row).move),
+    write: formatChange,
   },
   { id: 'by', title: 'Requested by', width: 104, priority: 3, value: (row) => row.requested_by },
   {

@@ -6,7 +6,7 @@ import { JobState } from '../../components/jobs.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Facts } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
@@ -157,84 +157,60 @@ function Solution({ account }: { readonly account: SolvedAccount }) {
 }
 
 const TRADE_COLUMNS: readonly Column<BatchTrade>[] = [
-  { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
-  { id: 'side', title: 'Side', width: 50, value: ({ side }) => side },
-  createNumericColumn({
-    id: 'shares',
-    title: 'Shares',
-    width: 80,
-    of: ({ shares }: BatchTrade) => shares,
-    write: formatFigure,
-  }),
+  { id: 'identifier', title: 'Security', width: 80, grow: 1 },
+  { id: 'side', title: 'Side', width: 50 },
+  { id: 'shares', title: 'Shares', width: 80, write: formatFigure },
   { id: 'acquired', title: 'Bought', width: 96, priority: 2, value: ({ acquired }) => acquired ?? null },
-  createNumericColumn({
+  {
     id: 'cost',
     title: 'Basis',
     width: 80,
     priority: 3,
-    of: ({ cost }: BatchTrade) => cost ?? null,
+    value: ({ cost }: BatchTrade) => cost ?? null,
     write: formatDecimal,
-  }),
-  createNumericColumn({
-    id: 'gain',
-    title: 'Gain',
-    width: 80,
-    of: ({ gain }: BatchTrade) => gain ?? null,
-    write: formatDecimal,
-  }),
-  createNumericColumn({
+  },
+  { id: 'gain', title: 'Gain', width: 80, value: ({ gain }: BatchTrade) => gain ?? null, write: formatDecimal },
+  {
     id: 'disallowed',
     title: 'Disallowed loss',
     width: 110,
-    of: ({ disallowed_loss: loss }: BatchTrade) => loss ?? null,
+    value: ({ disallowed_loss: loss }: BatchTrade) => loss ?? null,
     write: formatDecimal,
-  }),
+  },
   { id: 'term', title: 'Term', width: 60, priority: 4, value: ({ term }) => term ?? null },
 ];
 
 const LOT_COLUMNS: readonly Column<BatchLot>[] = [
-  { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
-  createNumericColumn({
-    id: 'shares',
-    title: 'Shares',
-    width: 80,
-    of: ({ shares }: BatchLot) => shares,
-    write: formatFigure,
-  }),
-  { id: 'acquired', title: 'Bought', width: 96, value: ({ acquired }) => acquired },
-  createNumericColumn({
-    id: 'cost',
-    title: 'Basis',
-    width: 80,
-    of: ({ cost }: BatchLot) => cost,
-    write: formatDecimal,
-  }),
-  createNumericColumn({
+  { id: 'identifier', title: 'Security', width: 80, grow: 1 },
+  { id: 'shares', title: 'Shares', width: 80, write: formatFigure },
+  { id: 'acquired', title: 'Bought', width: 96 },
+  { id: 'cost', title: 'Basis', width: 80, write: formatDecimal },
+  {
     id: 'gain',
     title: 'Unrealised',
     width: 90,
     adds: true,
-    of: ({ unrealised_gain: gain }: BatchLot) => gain,
+    value: ({ unrealised_gain: gain }: BatchLot) => gain,
     write: formatDecimal,
-  }),
+  },
 ];
 
 const DEVIATION_COLUMNS: readonly Column<Deviation>[] = [
-  { id: 'identifier', title: 'Security', width: 80, grow: 1, value: ({ identifier }) => identifier },
-  createNumericColumn({
+  { id: 'identifier', title: 'Security', width: 80, grow: 1 },
+  {
     id: 'active',
     title: 'Active weight',
     width: 100,
-    of: ({ active_weight: active }: Deviation) => active,
+    value: ({ active_weight: active }: Deviation) => active,
     write: (value) => formatPercent(value, 3),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'share',
     title: 'Of variance',
     width: 90,
-    of: ({ variance_share: share }: Deviation) => share,
+    value: ({ variance_share: share }: Deviation) => share,
     write: formatPercent,
-  }),
+  },
   { id: 'reason', title: 'Reason', width: 96, value: ({ reason }) => reason.replaceAll('_', ' ') },
 ];
 
@@ -364,76 +340,75 @@ const ACCOUNT_COLUMNS: readonly Column<SolvedAccount>[] = [
     id: 'status',
     title: 'Status',
     width: 132,
-    value: ({ status }) => status,
     show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{formatAccountStatus(account)}</Badge>,
   },
-  createNumericColumn({
+  {
     id: 'before',
     title: 'TE before',
     help: 'Annual forecast tracking error before the trades',
     width: 90,
     priority: 2,
-    of: (account: SolvedAccount) => account.tracking_error_before ?? null,
+    value: (account: SolvedAccount) => account.tracking_error_before ?? null,
     write: (value) => formatPercent(value, 3),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'tracking',
     title: 'TE after',
     help: 'Annual forecast tracking error after the trades',
     width: 90,
-    of: (account: SolvedAccount) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
+    value: (account: SolvedAccount) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
     write: (value) => formatPercent(value, 3),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'value',
     title: 'Value',
     width: 110,
     priority: 3,
     adds: true,
-    of: (account: SolvedAccount) => account.value ?? null,
+    value: (account: SolvedAccount) => account.value ?? null,
     write: formatDecimal,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'tax',
     title: 'Tax',
     width: 90,
     adds: true,
-    of: (account: SolvedAccount) => (hasSolution(account) ? (account.tax ?? null) : null),
+    value: (account: SolvedAccount) => (hasSolution(account) ? (account.tax ?? null) : null),
     write: formatDecimal,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'saved',
     title: 'Tax saved',
     width: 90,
     adds: true,
-    of: (account: SolvedAccount) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
+    value: (account: SolvedAccount) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
     write: formatDecimal,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'costs',
     title: 'Costs',
     width: 80,
     priority: 3,
     adds: true,
-    of: (account: SolvedAccount) => (hasSolution(account) ? (account.costs ?? null) : null),
+    value: (account: SolvedAccount) => (hasSolution(account) ? (account.costs ?? null) : null),
     write: formatDecimal,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'gap',
     title: 'Gap',
     width: 80,
     priority: 4,
-    of: (account: SolvedAccount) => (hasSolution(account) ? (account.certificate?.gap ?? null) : null),
+    value: (account: SolvedAccount) => (hasSolution(account) ? (account.certificate?.gap ?? null) : null),
     write: formatBps,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'trades',
     title: 'Trades',
     width: 70,
     priority: 2,
-    of: (account: SolvedAccount) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
+    value: (account: SolvedAccount) => (hasSolution(account) ? (account.trades?.length ?? null) : null),
     write: formatCount,
-  }),
+  },
 ];
 
 /** Page of a batch: its figures, the distribution of the tracking error, conflicts by rule, and the accounts. */
@@ -515,15 +490,15 @@ type RefusedAccount = BatchView['refused'][number];
 
 const REFUSED_COLUMNS: readonly Column<RefusedAccount>[] = [
   { id: 'account', title: 'Account', width: 120, value: ({ account_id }) => account_id },
-  createNumericColumn({
+  {
     id: 'position',
     title: 'Position',
     help: 'Place in the list of accounts; the first is 1',
     width: 80,
     priority: 2,
-    of: ({ position }: RefusedAccount) => position + 1,
+    value: ({ position }: RefusedAccount) => position + 1,
     write: formatCount,
-  }),
+  },
   {
     id: 'findings',
     title: 'Findings',

@@ -444,21 +444,8 @@ function Subscribe({ address, query }: SubscribeProps) {
 
 /** @param exchanges names of exchanges by their code */
 const createColumns = (exchanges: ReadonlyMap<string, string>): readonly Column<Event>[] => [
-  {
-    id: 'date',
-    title: 'Date',
-    width: 124,
-    value: ({ date }) => date,
-    show: ({ date }) => <WeekdayDate date={date} />,
-  },
-  {
-    id: 'kind',
-    title: 'Kind',
-    width: 120,
-    priority: 3,
-    value: ({ kind }) => kind,
-    show: (event) => <EventBadge event={event} />,
-  },
+  { id: 'date', title: 'Date', width: 124, show: ({ date }) => <WeekdayDate date={date} /> },
+  { id: 'kind', title: 'Kind', width: 120, priority: 3, show: (event) => <EventBadge event={event} /> },
   {
     id: 'of',
     title: 'Subject',

@@ -315,13 +315,7 @@ function Holidays({ code }: { readonly code: string }) {
 }
 
 const HOLIDAYS_COLUMNS: readonly Column<Event>[] = [
-  {
-    id: 'date',
-    title: 'Date',
-    width: 124,
-    value: ({ date }) => date,
-    show: ({ date }) => <WeekdayDate date={date} />,
-  },
+  { id: 'date', title: 'Date', width: 124, show: ({ date }) => <WeekdayDate date={date} /> },
   {
     id: 'kind',
     title: 'Kind',

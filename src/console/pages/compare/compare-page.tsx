@@ -20,7 +20,7 @@ import { Answered, Badge, EmptyState, Findings, Problem, Wait } from '../../comp
 import { Field } from '../../components/form/field.js';
 import { addPoints, addSign } from '../../components/layout/facts.js';
 import { Page, Section, getPartName } from '../../components/layout/page.js';
-import { type Column, createNumericColumn, listCells } from '../../components/table/model.js';
+import { type Column, listCells } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { useOneAtATime } from '../../state/latest-request.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
@@ -88,81 +88,81 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 2,
     value: ({ entry }) => formatKind(entry),
   },
-  createNumericColumn({
+  {
     id: 'total',
     title: 'Return',
     help: 'Return of the portfolio after costs over the range. The page of an index shows its line before costs.',
     width: 92,
-    of: ({ entry }) => entry.total_return,
+    value: ({ entry }) => entry.total_return,
     write: addSign,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'annual',
     title: 'Annualised',
     help: 'Return per 252 sessions of the run, or per 365 on a calendar with weekends',
     width: 96,
     priority: 2,
-    of: ({ entry }) => entry.annualised_return,
+    value: ({ entry }) => entry.annualised_return,
     write: addSign,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'volatility',
     title: 'Volatility',
     help: 'Realised over the range, annualised',
     width: 88,
-    of: ({ entry }) => entry.volatility,
+    value: ({ entry }) => entry.volatility,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'sharpe',
     title: 'Sharpe',
     width: 76,
     priority: 3,
-    of: ({ entry }) => entry.sharpe_ratio,
+    value: ({ entry }) => entry.sharpe_ratio,
     write: formatDecimal,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'drawdown',
     title: 'Max drawdown',
     width: 116,
     priority: 4,
-    of: ({ entry }) => entry.max_drawdown,
+    value: ({ entry }) => entry.max_drawdown,
     write: formatPercent,
-  }),
+  },
 ];
 
 /** Columns if there is no benchmark: how far each portfolio differs from the index that it follows. */
 const OWN_INDEX_COLUMNS: readonly Column<Row>[] = [
-  createNumericColumn({
+  {
     id: 'error',
     title: 'TE to own index',
     help: 'Realised annualised tracking error of the portfolio after costs to the index that it follows, not to the other runs',
     width: 120,
     priority: 5,
-    of: ({ performance }) => performance?.metrics.tracking_error ?? null,
+    value: ({ performance }) => performance?.metrics.tracking_error ?? null,
     write: formatPercent,
-  }),
+  },
 ];
 
 const createBenchmarkColumns = (benchmark: string): readonly Column<Row>[] => [
-  createNumericColumn({
+  {
     id: 'excess',
     title: 'Excess return',
     help: `Return minus that of ${benchmark}, not annualised`,
     width: 108,
     priority: 1,
-    of: ({ entry }) => entry.benchmark_statistics?.excess_return ?? null,
+    value: ({ entry }) => entry.benchmark_statistics?.excess_return ?? null,
     write: addPoints,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'error',
     title: 'Realised TE',
     help: `Realised, annualised: to ${benchmark}`,
     width: 108,
     priority: 2,
-    of: ({ entry }) => entry.benchmark_statistics?.tracking_error ?? null,
+    value: ({ entry }) => entry.benchmark_statistics?.tracking_error ?? null,
     write: formatPercent,
-  }),
+  },
 ];
 
 /** Tracking error that is shown as 0.00%. */
@@ -484,39 +484,33 @@ interface ComparisonRow extends Relative {
 }
 
 const COMPARISON_COLUMNS: readonly Column<ComparisonRow>[] = [
-  { id: 'id', title: 'Run', width: 120, grow: 2, value: ({ id }) => id },
-  createNumericColumn({ id: 'beta', title: 'Beta', width: 76, of: ({ beta }) => beta, write: formatDecimal }),
-  createNumericColumn({
-    id: 'correlation',
-    title: 'Correlation',
-    width: 92,
-    of: (row) => row.correlation,
-    write: formatDecimal,
-  }),
-  createNumericColumn({
+  { id: 'id', title: 'Run', width: 120, grow: 2 },
+  { id: 'beta', title: 'Beta', width: 76, write: formatDecimal },
+  { id: 'correlation', title: 'Correlation', width: 92, write: formatDecimal },
+  {
     id: 'error',
     title: 'Realised TE',
     help: 'Annualised standard deviation of the return differences to the reference',
     width: 92,
-    of: (row) => row.trackingErrorAnnual,
+    value: (row) => row.trackingErrorAnnual,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'up',
     title: 'Up capture',
     help: "Geometric mean return over the reference's, on its sessions above 0",
     width: 92,
-    of: (row) => row.upCapture,
+    value: (row) => row.upCapture,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'down',
     title: 'Down capture',
     help: "Geometric mean return over the reference's, on its sessions below 0",
     width: 108,
-    of: (row) => row.downCapture,
+    value: (row) => row.downCapture,
     write: formatPercent,
-  }),
+  },
 ];
 
 interface RunLevels {
@@ -656,17 +650,15 @@ function Years({ data: { dates, series }, reference }: YearsProps) {
     return years.map((year): Year => ({ year, returns: all.map((own) => own.get(year) ?? null) }));
   }, [dates, series]);
   const columns: readonly Column<Year>[] = [
-    { id: 'year', title: 'Year', width: 72, value: ({ year }) => year },
-    ...series.map(({ label }, k) =>
-      createNumericColumn<Year>({
-        id: `run-${k}`,
-        title: label,
-        width: 96,
-        grow: 1,
-        of: ({ returns }) => returns[k] ?? null,
-        write: addSign,
-      }),
-    ),
+    { id: 'year', title: 'Year', width: 72 },
+    ...series.map(({ label }, k): Column<Year> => ({
+      id: `run-${k}`,
+      title: label,
+      width: 96,
+      grow: 1,
+      value: ({ returns }) => returns[k] ?? null,
+      write: addSign,
+    })),
     ...(series.length === 2 ? [createDifferenceColumn(series, reference)] : []),
   ];
   return (
@@ -695,17 +687,17 @@ function Years({ data: { dates, series }, reference }: YearsProps) {
 /** Returns the column of the return of one of two runs less that of the reference. */
 function createDifferenceColumn(series: readonly RunLevels[], reference: string): Column<Year> {
   const base = series[0]?.id === reference ? 0 : 1;
-  return createNumericColumn({
+  return {
     id: 'difference',
     title: `${series[1 - base]?.id} \u2212 ${series[base]?.id}`,
     width: 96,
     grow: 1,
-    of: ({ returns }) => {
+    value: ({ returns }) => {
       const [own, other] = [returns[1 - base], returns[base]];
       return own == null || other == null ? null : own - other;
     },
     write: addPoints,
-  });
+  };
 }
 
 const MEASURES = [

@@ -7,7 +7,7 @@ import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { navigate } from '../../state/location.js';
 import { createTrouble, may, notifyChange, service, type Trouble } from '../../state/service.js';
@@ -41,15 +41,8 @@ function ConnectedStores() {
 }
 
 const COLUMNS: readonly Column<DataStore>[] = [
-  {
-    id: 'name',
-    title: 'Store',
-    width: 140,
-    grow: 1,
-    value: ({ name }) => name,
-    show: ({ name }) => <strong>{name}</strong>,
-  },
-  { id: 'kind', title: 'Kind', width: 84, priority: 4, value: ({ kind }) => kind },
+  { id: 'name', title: 'Store', width: 140, grow: 1, show: ({ name }) => <strong>{name}</strong> },
+  { id: 'kind', title: 'Kind', width: 84, priority: 4 },
   {
     id: 'location',
     title: 'Location',
@@ -59,15 +52,15 @@ const COLUMNS: readonly Column<DataStore>[] = [
     value: ({ location, source }) => source ?? location,
     show: ({ location, source }) => <code title={source ?? location ?? ''}>{source ?? location}</code>,
   },
-  createNumericColumn({
+  {
     id: 'names',
     title: 'Securities',
     width: 84,
     priority: 2,
-    of: ({ identifiers }) => identifiers,
+    value: ({ identifiers }) => identifiers,
     write: formatCount,
-  }),
-  { id: 'end', title: 'To', width: 100, value: ({ end }) => end },
+  },
+  { id: 'end', title: 'To', width: 100 },
   {
     id: 'read',
     title: 'Read',

@@ -8,7 +8,7 @@ import { Answered } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { listCompanyColumns } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
@@ -152,24 +152,22 @@ function createColumns({ gaps, names, store, end }: ColumnTerms): readonly Colum
 }
 
 const GAP_COLUMNS: readonly Column<PriceGaps>[] = [
-  createNumericColumn({
+  {
     id: 'missing',
     title: 'Missing',
     help: 'Number of sessions without a price between the first and the last price',
     width: 76,
-    of: ({ missing }) => missing,
     write: formatCount,
     adds: true,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'longest',
     title: 'Consecutive',
     help: 'Largest number of consecutive sessions without a price',
     width: 104,
     priority: 3,
-    of: ({ longest }) => longest,
     write: formatCount,
-  }),
+  },
   { id: 'first', title: 'First missing', width: 112, priority: 4, value: (row) => row.first_missing },
   { id: 'last', title: 'Last missing', width: 112, priority: 4, value: (row) => row.last_missing },
 ];
@@ -448,14 +446,7 @@ const addCoverage = (field: Field, history: CoverageHistoryResponse | undefined)
 });
 
 const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
-  {
-    id: 'name',
-    title: 'Field',
-    width: 170,
-    grow: 1,
-    value: ({ name }) => name,
-    show: ({ name }) => <code>{name}</code>,
-  },
+  { id: 'name', title: 'Field', width: 170, grow: 1, show: ({ name }) => <code>{name}</code> },
   {
     id: 'meaning',
     title: 'Meaning',
@@ -470,23 +461,23 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
         <span title={getMeaning(name)}>{getMeaning(name)}</span>
       ),
   },
-  createNumericColumn({
+  {
     id: 'securities',
     title: 'Securities',
     help: 'Securities with a value on any date',
     width: 90,
-    of: ({ coverage }: FieldRow) => coverage?.securities ?? null,
+    value: ({ coverage }: FieldRow) => coverage?.securities ?? null,
     write: formatCount,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'latest',
     title: 'At the end',
     help: 'Securities with a close and a value on the last date of the store',
     width: 84,
     priority: 2,
-    of: ({ coverage }: FieldRow) => coverage?.securities_at_end ?? null,
+    value: ({ coverage }: FieldRow) => coverage?.securities_at_end ?? null,
     write: formatCount,
-  }),
+  },
   {
     id: 'start',
     title: 'First value',

@@ -6,7 +6,7 @@ import { Answered, Badge } from '../../components/feedback.js';
 import { Entries, type Entry, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { createRegisterPage, type Register, RegisterTable } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { activateStore } from '../../state/actions.js';
 import { health } from '../../state/live.js';
 import { mapResource, may, type Resource, service, useResource } from '../../state/service.js';
@@ -96,35 +96,35 @@ const NAME_COLUMN: Column<ListedStore> = {
 
 const COLUMNS: readonly Column<ListedStore>[] = [
   NAME_COLUMN,
-  { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
-  createNumericColumn({
+  { id: 'kind', title: 'Kind', width: 92, priority: 6 },
+  {
     id: 'names',
     title: 'Securities',
     width: 76,
     priority: 3,
-    of: ({ identifiers }) => identifiers,
+    value: ({ identifiers }) => identifiers,
     write: formatCount,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'indices',
     title: 'Indices',
     help: 'Indices that are computed on the store',
     width: 72,
     priority: 6,
-    of: ({ users }) => users,
+    value: ({ users }) => users,
     write: formatCount,
-  }),
-  { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
-  { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
-  createNumericColumn({
+  },
+  { id: 'start', title: 'From', width: 96, priority: 5 },
+  { id: 'end', title: 'To', width: 96, priority: 2 },
+  {
     id: 'size',
     title: 'Size',
     help: 'On disk',
     width: 84,
     priority: 8,
-    of: (store) => store.size_bytes,
+    value: (store) => store.size_bytes,
     write: formatBytes,
-  }),
+  },
   {
     id: 'read',
     title: 'Read',

@@ -9,7 +9,7 @@ import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { activateStore } from '../../state/actions.js';
 import { getParameter, navigate, setParameters } from '../../state/location.js';
@@ -322,21 +322,8 @@ function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
 function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; readonly acts: FileHandlers }) {
   const columns: readonly Column<ListedFile>[] = [
     { id: 'name', title: 'File', width: 180, grow: 2, value: ({ file }) => file.name },
-    createNumericColumn({
-      id: 'size',
-      adds: true,
-      title: 'Size',
-      width: 90,
-      of: ({ file }) => file.size,
-      write: formatBytes,
-    }),
-    {
-      id: 'table',
-      title: 'Table',
-      width: 170,
-      value: ({ table }) => table,
-      show: (one) => <TableChoice one={one} acts={acts} />,
-    },
+    { id: 'size', adds: true, title: 'Size', width: 90, value: ({ file }) => file.size, write: formatBytes },
+    { id: 'table', title: 'Table', width: 170, show: (one) => <TableChoice one={one} acts={acts} /> },
     {
       id: 'problem',
       title: 'Problem',

@@ -8,7 +8,7 @@ import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Section } from '../../components/layout/page.js';
 import { Table } from '../../components/table/table.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { addQuery } from '../../state/location.js';
 import { health } from '../../state/live.js';
 import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
@@ -151,22 +151,14 @@ export const createRowMetrics = (rows: Readonly<Record<string, number>>): readon
     }));
 
 const FILE_COLUMNS: readonly Column<NonNullable<DataStore['files']>[number]>[] = [
-  { id: 'label', title: 'File', width: 160, grow: 1, value: ({ label }) => label },
-  createNumericColumn({
-    id: 'bytes',
-    adds: true,
-    title: 'Size',
-    width: 100,
-    of: ({ bytes: size }) => size,
-    write: formatBytes,
-  }),
+  { id: 'label', title: 'File', width: 160, grow: 1 },
+  { id: 'bytes', adds: true, title: 'Size', width: 100, write: formatBytes },
   {
     id: 'sha256',
     title: 'SHA-256',
     width: 200,
     grow: 2,
     priority: 2,
-    value: ({ sha256 }) => sha256,
     show: ({ sha256 }) => <code title={sha256}>{sha256}</code>,
   },
 ];
@@ -299,9 +291,9 @@ const writeText = (value: RestatedSecurity['before']) =>
   typeof value === 'number' ? formatFigure(value) : value === null ? '–' : String(value);
 
 const RESTATED_COLUMNS: readonly Column<RestatedSecurity>[] = [
-  { id: 'identifier', title: 'Security', width: 110, value: ({ identifier }) => identifier },
-  { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
-  { id: 'column', title: 'Column', width: 120, grow: 1, value: ({ column }) => column },
+  { id: 'identifier', title: 'Security', width: 110 },
+  { id: 'date', title: 'Date', width: 96 },
+  { id: 'column', title: 'Column', width: 120, grow: 1 },
   {
     id: 'before',
     title: 'Before',

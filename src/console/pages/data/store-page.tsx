@@ -19,7 +19,7 @@ import { Facts, keepWordsWhole, Metrics } from '../../components/layout/facts.js
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { findOpenTab, type Tab, Tabs } from '../../components/layout/tabs.js';
 import { usePhone } from '../../components/layout/viewport.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
 import { activateStore, tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
@@ -94,30 +94,15 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
   },
   { id: 'security', title: 'Security', width: 84, value: ({ identifier }) => identifier },
   { id: 'session', title: 'Session', width: 104, value: ({ date }) => date },
-  createNumericColumn({
-    id: 'before',
-    title: 'Price now',
-    width: 92,
-    priority: 2,
-    of: ({ before }) => before,
-    write: (value) => formatDecimal(value, 4),
-  }),
+  { id: 'before', title: 'Price now', width: 92, priority: 2, write: (value) => formatDecimal(value, 4) },
   {
     id: 'price',
     title: 'Requested',
     width: 100,
     align: 'right',
-    value: ({ price }) => price,
     show: ({ price }) => (price === null ? 'withdrawal' : formatDecimal(price, 4)),
   },
-  createNumericColumn({
-    id: 'change',
-    title: 'Change',
-    width: 84,
-    priority: 4,
-    of: ({ change }) => change,
-    write: formatChange,
-  }),
+  { id: 'change', title: 'Change', width: 84, priority: 4, write: formatChange },
   {
     id: 'agreed',
     title: 'Agreed',
@@ -143,7 +128,7 @@ const COLUMNS: readonly Column<PendingOverride>[] = [
     value: ({ requested_at: at }) => at,
     show: ({ requested_at: at }) => formatMoment(at),
   },
-  { id: 'reason', title: 'Reason', width: 140, grow: 1, priority: 3, lines: 2, value: ({ reason }) => reason },
+  { id: 'reason', title: 'Reason', width: 140, grow: 1, priority: 3, lines: 2 },
 ];
 
 type Override = PriceOverrides['overrides'][number];
@@ -313,26 +298,17 @@ function Present({ store, place: { identifier, date }, price }: PresentProps) {
 }
 
 const createColumns = (send: SendOverride): readonly Column<Override>[] => [
-  { id: 'identifier', title: 'Security', width: 90, grow: 1, value: ({ identifier }) => identifier },
-  { id: 'date', title: 'Session', width: 100, value: ({ date }) => date },
-  {
-    id: 'price',
-    title: 'Price',
-    width: 84,
-    align: 'right',
-    priority: 2,
-    value: ({ price }) => price,
-    show: ({ price }) => formatDecimal(price, 4),
-  },
+  { id: 'identifier', title: 'Security', width: 90, grow: 1 },
+  { id: 'date', title: 'Session', width: 100 },
+  { id: 'price', title: 'Price', width: 84, priority: 2, write: (value) => formatDecimal(value, 4) },
   {
     id: 'source',
     title: 'Of the source',
     help: 'Close of the source at the time of the override',
     width: 100,
-    align: 'right',
     priority: 3,
     value: ({ source_price: price }) => price,
-    show: ({ source_price: price }) => formatDecimal(price, 4),
+    write: (value) => formatDecimal(value, 4),
   },
   {
     id: 'reason',
@@ -341,19 +317,10 @@ const createColumns = (send: SendOverride): readonly Column<Override>[] => [
     grow: 3,
     priority: 3,
     lines: 2,
-    value: ({ reason }) => reason,
     show: ({ reason }) => <span title={reason}>{reason}</span>,
   },
-  { id: 'author', title: 'Author', width: 90, priority: 4, below: 'nothing', value: ({ author }) => author },
-  {
-    id: 'at',
-    title: 'Time',
-    width: 172,
-    priority: 5,
-    below: 'nothing',
-    value: ({ at }) => at,
-    show: ({ at }) => formatMoment(at),
-  },
+  { id: 'author', title: 'Author', width: 90, priority: 4, below: 'nothing' },
+  { id: 'at', title: 'Time', width: 172, priority: 5, below: 'nothing', show: ({ at }) => formatMoment(at) },
   {
     id: 'withdraw',
     title: '',
@@ -525,7 +492,7 @@ const formatValue = (value: Cell['before']): string | null => (value === null ? 
 const createCellColumns = (findOverride: (cell: Cell) => CellOverride | undefined): readonly Column<Cell>[] => [
   { id: 'security', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 104, value: ({ date }) => date ?? 'always' },
-  { id: 'field', title: 'Field', width: 96, priority: 2, value: ({ field }) => field },
+  { id: 'field', title: 'Field', width: 96, priority: 2 },
   { id: 'before', title: 'Before', width: 76, align: 'right', value: ({ before }) => formatValue(before) },
   { id: 'after', title: 'After', width: 76, align: 'right', value: ({ after }) => formatValue(after) },
   { id: 'table', title: 'Table', width: 96, priority: 4, value: ({ table }) => table.replaceAll('_', ' ') },
@@ -550,17 +517,16 @@ function Overridden({ override }: { readonly override: CellOverride | undefined 
   );
 }
 
-const createRowsColumn = (title: string, countRows: (version: Version) => number): Column<Version> =>
-  createNumericColumn({
-    id: title,
-    title,
-    help: 'Rows, compared with the previous version',
-    width: 72,
-    priority: 5,
-    below: 'nothing',
-    of: countRows,
-    write: formatCount,
-  });
+const createRowsColumn = (title: string, countRows: (version: Version) => number): Column<Version> => ({
+  id: title,
+  title,
+  help: 'Rows, compared with the previous version',
+  width: 72,
+  priority: 5,
+  below: 'nothing',
+  value: countRows,
+  write: formatCount,
+});
 
 /** Formats the origin of a version. The refresh that applies or withdraws a price override is named after the override. */
 const formatSource = ({ source, note }: Version): string =>
@@ -569,14 +535,7 @@ const formatSource = ({ source, note }: Version): string =>
     : source.replaceAll('_', ' ');
 
 const STORE_PAGE_COLUMNS: readonly Column<Version>[] = [
-  {
-    id: 'version',
-    title: 'Version',
-    width: 64,
-    align: 'right',
-    value: ({ version }) => version,
-    show: ({ version }) => <strong>{version}</strong>,
-  },
+  { id: 'version', title: 'Version', width: 64, align: 'right', show: ({ version }) => <strong>{version}</strong> },
   { id: 'source', title: 'Created by', width: 84, value: formatSource },
   {
     id: 'at',
@@ -589,7 +548,7 @@ const STORE_PAGE_COLUMNS: readonly Column<Version>[] = [
   createRowsColumn('Added', (row) => row.rows_added),
   createRowsColumn('Changed', (row) => row.rows_changed),
   createRowsColumn('Removed', (row) => row.rows_removed),
-  { id: 'author', title: 'Who', width: 64, priority: 2, value: ({ author }) => author },
+  { id: 'author', title: 'Who', width: 64, priority: 2 },
   {
     id: 'readable',
     title: 'Available',
@@ -608,7 +567,6 @@ const STORE_PAGE_COLUMNS: readonly Column<Version>[] = [
     grow: 9,
     priority: 3,
     lines: 2,
-    value: ({ note }) => note,
     show: ({ note }) => (note === null ? '–' : keepWordsWhole(note)),
   },
 ];

@@ -8,7 +8,7 @@ import { Answered, Badge, EmptyState, Wait } from '../../components/feedback.js'
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Entries, Facts, keepWordsWhole } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, navigate, setParameters } from '../../state/location.js';
@@ -496,15 +496,15 @@ function selectNeeded(
 const findMove = ({ evidence }: DataDoubt): number | null =>
   typeof evidence['move'] === 'number' ? evidence['move'] : null;
 
-const MOVE_COLUMN: Column<DataDoubt> = createNumericColumn({
+const MOVE_COLUMN: Column<DataDoubt> = {
   id: 'move',
   title: 'Move',
   help: 'Change of the close',
   width: 84,
   priority: 4,
-  of: findMove,
+  value: findMove,
   write: formatChange,
-});
+};
 
 /** Returns the warning with the highest confidence, which is the first row of the table. */
 const findSurest = (warnings: readonly DataDoubt[]): DataDoubt =>
@@ -586,7 +586,7 @@ function createColumns(
       value: ({ identifier }) => identifier,
       show: ({ identifier }) => <a href={formatSecurityAddress(identifier, store)}>{identifier}</a>,
     },
-    { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
+    { id: 'date', title: 'Date', width: 96 },
     {
       id: 'kind',
       title: 'Warning',
@@ -595,14 +595,13 @@ function createColumns(
       value: ({ kind }) => CAUSES[kind].title,
       show: ({ kind }) => <Badge kind="warning">{CAUSES[kind].title}</Badge>,
     },
-    createNumericColumn({
+    {
       id: 'confidence',
       title: 'Confidence',
       help: CONFIDENCE_HELP,
       width: 80,
-      of: ({ confidence }) => confidence,
       write: (value) => formatPercent(value, 0),
-    }),
+    },
     MOVE_COLUMN,
     {
       id: 'message',
@@ -611,7 +610,6 @@ function createColumns(
       grow: 10,
       priority: 3,
       lines: 2,
-      value: ({ message }) => message,
       show: ({ message }) => keepWordsWhole(writeMinusSigns(message)),
     },
     {

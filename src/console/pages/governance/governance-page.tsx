@@ -20,8 +20,7 @@ import {
 } from '../../components/feedback.js';
 import { Entries, type Entry, Facts, type LinkCard, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
-import { type Register, RegisterPage } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { tryAction } from '../../state/actions.js';
@@ -45,7 +44,7 @@ import {
   listMissingKinds,
   listOverdue,
 } from './open-work.js';
-import { countOrNone, isPublished, PublishedThrough, useGovernance } from './published-logs.js';
+import { isPublished, PublishedThrough, useGovernance } from './published-logs.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
 import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { KindList, listRows } from '../../components/form/row-list.js';
@@ -551,8 +550,8 @@ export function GovernancePage({ params }: PageProps) {
         id={id === 'new' ? null : id}
       />
     );
-  const register: Register<unknown> | undefined = id === undefined ? REGISTERS[part as Part] : undefined;
-  if (register === undefined)
+  const { List } = (id === undefined ? REGISTERS[part as Part] : undefined) ?? {};
+  if (List === undefined)
     return (
       <Page title="Governance">
         <EmptyState title="There is no such register">
@@ -560,7 +559,7 @@ export function GovernancePage({ params }: PageProps) {
         </EmptyState>
       </Page>
     );
-  return <RegisterPage key={part} register={register} />;
+  return <List key={part} />;
 }
 
 const ICONS: Readonly<Record<Part, IconName>> = {
@@ -759,34 +758,34 @@ const COLUMNS: readonly Column<GovernancePageStatement>[] = [
     value: ({ state }) => state?.published_through ?? '',
     show: ({ state }) => state && <PublishedThrough state={state} />,
   },
-  createNumericColumn({
+  {
     id: 'version',
     title: 'Version',
     help: 'Version of the definition that the statement describes',
     width: 76,
     priority: 5,
     below: 'nothing',
-    of: ({ state }: GovernancePageStatement) => state?.published_version ?? state?.version ?? null,
-    write: countOrNone,
-  }),
-  createNumericColumn({
+    value: ({ state }: GovernancePageStatement) => state?.published_version ?? state?.version ?? null,
+    write: formatCount,
+  },
+  {
     id: 'entries',
     title: 'Log entries',
     help: 'Published closes and restatements',
     width: 90,
     priority: 3,
     below: 'nothing',
-    of: ({ state }: GovernancePageStatement) => state?.entries ?? null,
-    write: countOrNone,
-  }),
-  createNumericColumn({
+    value: ({ state }: GovernancePageStatement) => state?.entries ?? null,
+    write: formatCount,
+  },
+  {
     id: 'errors',
     title: 'Errors',
     help: 'Entries of the register of errors',
     width: 70,
-    of: ({ state }: GovernancePageStatement) => state?.errors ?? null,
-    write: countOrNone,
-  }),
+    value: ({ state }: GovernancePageStatement) => state?.errors ?? null,
+    write: formatCount,
+  },
   { id: 'kind', title: 'Kind', width: 76, priority: 5, below: 'nothing', value: ({ index }) => index.kind },
   {
     id: 'run',

@@ -2,13 +2,13 @@ import type { BacktestRecordCollection, GovernanceOverview, ScheduleCollection }
 import { useMemo } from 'preact/hooks';
 import { Answered, Badge } from '../../components/feedback.js';
 import { Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { formatAddress } from '../../state/location.js';
 import { useList } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { countValues, formatCount, MISSING_TEXT } from '../../words/numbers.js';
+import { countValues, formatCount } from '../../words/numbers.js';
 import { formatQuantity } from '../../words/quantities.js';
 
 export const useGovernance = () => useList('governance');
@@ -17,9 +17,6 @@ type Statement = GovernanceOverview['statements'][number];
 
 /** Returns true if the log of an index has entries or cannot be read. */
 export const isPublished = ({ entries }: Pick<Statement, 'entries'>): boolean => entries !== 0;
-
-/** Formats the number of entries of a log, which is unknown if the log is unreadable. */
-export const countOrNone = (value: number | null): string => (value === null ? MISSING_TEXT : formatCount(value));
 
 /** Renders the last published date of an index. If the data has later sessions, shows their number. */
 export function PublishedThrough({ state }: { readonly state: Statement }) {
@@ -125,14 +122,13 @@ const COLUMNS: readonly Column<Statement>[] = [
     show: (row) => <PublishedThrough state={row} />,
   },
   { id: 'data', title: 'Data through', width: 110, priority: 3, value: (row) => row.data_through },
-  createNumericColumn({
+  {
     id: 'entries',
     title: 'Log entries',
     help: 'Published closes and restatements',
     width: 90,
     priority: 2,
-    of: ({ entries }) => entries,
-    write: countOrNone,
-  }),
-  createNumericColumn({ id: 'errors', title: 'Errors', width: 76, of: ({ errors }) => errors, write: formatCount }),
+    write: formatCount,
+  },
+  { id: 'errors', title: 'Errors', width: 76, write: formatCount },
 ];

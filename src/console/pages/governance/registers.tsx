@@ -13,8 +13,8 @@ import { Answered, Badge } from '../../components/feedback.js';
 import { Bars } from '../../components/layout/bars.js';
 import { Entries, type Entry as FactsEntry, Facts } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
-import { collectRows, type DayRange, type Register } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { collectRows, createRegisterPage, type DayRange, type Register } from '../../components/register.js';
+import { type Column, readCell } from '../../components/table/model.js';
 import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
@@ -262,17 +262,10 @@ const auditRegister: Register<AuditEntry> = {
   },
   actions: (_, range) => <Button onClick={() => void tryAction(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
-    createNumericColumn({
-      id: 'seq',
-      title: 'No.',
-      width: 58,
-      priority: 0,
-      of: ({ seq }) => seq,
-      write: formatCount,
-    }),
-    { id: 'at', title: 'Time', width: 180, value: ({ at }) => at, show: ({ at }) => formatMoment(at, true) },
-    { id: 'author', title: 'Author', width: 68, ideal: 80, priority: 5, value: ({ author }) => author },
-    { id: 'action', title: 'Action', width: 76, ideal: 84, priority: 2, value: ({ action }) => action },
+    { id: 'seq', title: 'No.', width: 58, priority: 0, write: formatCount },
+    { id: 'at', title: 'Time', width: 180, show: ({ at }) => formatMoment(at, true) },
+    { id: 'author', title: 'Author', width: 68, ideal: 80, priority: 5 },
+    { id: 'action', title: 'Action', width: 76, ideal: 84, priority: 2 },
     { id: 'kind', title: 'Document', width: 100, ideal: 116, value: ({ kind }) => formatKind(kind) },
     {
       id: 'id',
@@ -283,7 +276,7 @@ const auditRegister: Register<AuditEntry> = {
       show: (entry) => <DocumentLink {...entry} />,
       showBelow: ({ kind, id }) => formatId(kind, id),
     },
-    { id: 'version', title: 'Version', width: 76, align: 'right', priority: 6, value: ({ version }) => version },
+    { id: 'version', title: 'Version', width: 76, align: 'right', priority: 6 },
     {
       id: 'note',
       title: 'Note',
@@ -336,7 +329,6 @@ const DECISION_COLUMNS: readonly Column<{ readonly at: string }>[] = [
     id: 'at',
     title: 'Decided',
     width: 94,
-    value: ({ at }) => at,
     show: ({ at }) => <span title={formatMoment(at)}>{createMomentFigure(at).value}</span>,
   },
   {
@@ -665,8 +657,8 @@ const proceduresRegister: Register<Procedure> = {
   ),
   columns: [
     { id: 'id', title: 'Id', width: 110, grow: 1, value: ({ procedure_id: id }) => id },
-    { id: 'name', title: 'Name', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
-    { id: 'kind', title: 'Kind', width: 110, value: ({ kind }) => kind },
+    { id: 'name', title: 'Name', width: 160, grow: 2, priority: 2 },
+    { id: 'kind', title: 'Kind', width: 110 },
     {
       id: 'indices',
       title: 'Applies to',
@@ -683,14 +675,7 @@ const proceduresRegister: Register<Procedure> = {
       value: (row) => row.review_by ?? '',
       show: (row) => row.review_by ?? <span class="quiet">not set</span>,
     },
-    createNumericColumn({
-      id: 'version',
-      title: 'Version',
-      width: 76,
-      priority: 6,
-      of: ({ version }) => version,
-      write: formatCount,
-    }),
+    { id: 'version', title: 'Version', width: 76, priority: 6, write: formatCount },
   ],
 };
 
@@ -773,26 +758,18 @@ const errorsRegister: Register<PublishedError> = {
       id: 'decision',
       title: 'Decision',
       width: 96,
-      value: ({ decision }) => decision,
       show: ({ decision }) => <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>,
     },
-    { id: 'first', title: 'From', width: 104, priority: 2, value: ({ first }) => first },
-    { id: 'last', title: 'To', width: 104, priority: 6, value: ({ last }) => last },
-    createNumericColumn({
-      id: 'dates',
-      title: 'Dates',
-      width: 72,
-      priority: 4,
-      of: ({ dates }) => dates,
-      write: formatCount,
-    }),
-    createNumericColumn({
+    { id: 'first', title: 'From', width: 104, priority: 2 },
+    { id: 'last', title: 'To', width: 104, priority: 6 },
+    { id: 'dates', title: 'Dates', width: 72, priority: 4, write: formatCount },
+    {
       id: 'size',
       title: 'Largest change',
       width: 116,
-      of: ({ largest }) => largest?.change_bps ?? null,
-      write: (bps) => (bps === null ? MISSING_TEXT : formatLevelChange(bps)),
-    }),
+      value: ({ largest }) => largest?.change_bps ?? null,
+      write: formatLevelChange,
+    },
     {
       id: 'reason',
       title: 'Reason',
@@ -800,10 +777,9 @@ const errorsRegister: Register<PublishedError> = {
       ideal: 430,
       grow: 8,
       priority: 3,
-      value: ({ reason }) => reason,
       show: ({ reason }) => <span title={reason}>{withoutSize(reason)}</span>,
     },
-    { id: 'author', title: 'Author', width: 80, priority: 7, value: ({ author }) => author },
+    { id: 'author', title: 'Author', width: 80, priority: 7 },
   ],
   listFacts: ({
     index_id: index,
@@ -913,10 +889,10 @@ const judgementsRegister: Register<Judgement> = {
   renderBelow: (rows) => <BySchedule rows={rows} />,
   columns: [
     ...DECISION_COLUMNS,
-    { id: 'author', title: 'Author', width: 76, priority: 6, value: ({ author }) => author },
+    { id: 'author', title: 'Author', width: 76, priority: 6 },
     { id: 'action', title: 'Decision', width: 118, value: ({ action }) => DECISION_WORDS[action] },
     { id: 'schedule', title: 'Schedule', width: 112, value: (row) => row.schedule_id },
-    { id: 'date', title: 'Session', width: 90, below: 'text', value: ({ date }) => date, show: formatDecidedSessions },
+    { id: 'date', title: 'Session', width: 90, below: 'text', show: formatDecidedSessions },
     {
       id: 'index',
       title: 'Indices',
@@ -933,7 +909,6 @@ const judgementsRegister: Register<Judgement> = {
       title: 'Reason',
       width: 170,
       grow: 6,
-      value: ({ reason }) => reason,
       show: ({ reason }) =>
         reason === null ? <span class="quiet">none given</span> : <span title={reason}>{reason}</span>,
     },
@@ -965,7 +940,9 @@ function listJudgementColumns(rows: readonly Judgement[]): readonly Column<Judge
   const hasRange = rows.some(({ action }) => action === 'backfill');
   const hasLongReason = rows.some(({ reason }) => (reason ?? '').length > ONE_LINE_REASON);
   return (judgementsRegister.columns ?? [])
-    .filter(({ id, value }) => !OPTIONAL_COLUMNS.includes(id) || rows.some((row) => (value(row) ?? '') !== ''))
+    .filter(
+      (column) => !OPTIONAL_COLUMNS.includes(column.id) || rows.some((row) => (readCell(column, row) ?? '') !== ''),
+    )
     .map((column) => {
       if (column.id === 'reason') return { ...column, lines: hasLongReason ? 2 : 1 };
       return column.id === 'date' && hasRange ? { ...column, width: RANGE_WIDTH, lines: 1 } : column;
@@ -1013,10 +990,12 @@ function renderApprover({ approval_id: id, approved_by: names }: Pick<Judgement,
 }
 
 /** All registers by name, in the order of the overview. The names are part of the addresses. */
+const createEntry = <R,>(register: Register<R>) => ({ title: register.title, List: createRegisterPage(register) });
+
 export const REGISTERS = {
-  clients: clientsRegister,
-  procedures: proceduresRegister,
-  errors: errorsRegister,
-  judgements: judgementsRegister,
-  audit: auditRegister,
+  clients: createEntry(clientsRegister),
+  procedures: createEntry(proceduresRegister),
+  errors: createEntry(errorsRegister),
+  judgements: createEntry(judgementsRegister),
+  audit: createEntry(auditRegister),
 } as const;

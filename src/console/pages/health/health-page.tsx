@@ -7,7 +7,7 @@ import { renderCode } from '../../components/form/field.js';
 import { useSchemas } from '../../components/form/schema-form.js';
 import { Entries, type Entry, Facts, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
@@ -18,7 +18,7 @@ import { computeSecondsBetween, formatDuration, formatMoment } from '../../words
 import { formatLag, findLag } from '../../words/freshness.js';
 import { formatJobTitle } from '../../words/jobs.js';
 import { formatLabel } from '../../words/labels.js';
-import { countValues, formatCount, formatLargeUnits, formatLimit, MISSING_TEXT } from '../../words/numbers.js';
+import { countValues, formatCount, formatLargeUnits, formatLimit } from '../../words/numbers.js';
 import { type EndedJobs, groupByDay } from './ended-jobs.js';
 
 /** Maximum number of jobs in one response. */
@@ -131,65 +131,34 @@ function History({ jobs }: { readonly jobs: readonly JobStatus[] }) {
   );
 }
 
-const formatTime = (seconds: number | null): string => (seconds === null ? MISSING_TEXT : formatDuration(seconds));
-
 const COLUMNS: readonly Column<EndedJobs>[] = [
-  { id: 'date', title: 'Day', width: 110, grow: 1, value: ({ date }) => date },
-  createNumericColumn({
-    id: 'succeeded',
-    title: 'Succeeded',
-    width: 96,
-    of: ({ succeeded }) => succeeded,
-    write: formatCount,
-  }),
-  createNumericColumn({
+  { id: 'date', title: 'Day', width: 110, grow: 1 },
+  { id: 'succeeded', title: 'Succeeded', width: 96, write: formatCount },
+  {
     id: 'no-result',
     title: 'No result',
     help: 'Jobs that ended without an error and without a result',
     width: 84,
-    of: ({ withoutResult }) => withoutResult,
+    value: ({ withoutResult }) => withoutResult,
     write: formatCount,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'failed',
     title: 'Failed',
     width: 76,
-    of: ({ failed }) => failed,
     write: (value) => <span class={value > 0 ? 'down' : ''}>{formatCount(value)}</span>,
-  }),
-  createNumericColumn({
-    id: 'cancelled',
-    title: 'Cancelled',
-    width: 90,
-    priority: 4,
-    of: ({ cancelled }) => cancelled,
-    write: formatCount,
-  }),
-  createNumericColumn({
+  },
+  { id: 'cancelled', title: 'Cancelled', width: 90, priority: 4, write: formatCount },
+  {
     id: 'repeated',
     title: 'Repeated',
     help: 'Jobs with more than one attempt',
     width: 90,
     priority: 3,
-    of: ({ repeated }) => repeated,
     write: formatCount,
-  }),
-  createNumericColumn({
-    id: 'median',
-    title: 'Median time',
-    width: 104,
-    priority: 2,
-    of: ({ median }) => median,
-    write: formatTime,
-  }),
-  createNumericColumn({
-    id: 'longest',
-    title: 'Longest',
-    width: 96,
-    priority: 3,
-    of: ({ longest }) => longest,
-    write: formatTime,
-  }),
+  },
+  { id: 'median', title: 'Median time', width: 104, priority: 2, write: formatDuration },
+  { id: 'longest', title: 'Longest', width: 96, priority: 3, write: formatDuration },
 ];
 
 /** Result of recomputing the identities of a run. */
@@ -448,29 +417,15 @@ function States({ states }: Pick<Health, 'states'>) {
 }
 
 const STATE_COLUMNS: readonly Column<State>[] = [
-  {
-    id: 'since',
-    title: 'Since',
-    width: 190,
-    value: ({ since }) => since,
-    show: ({ since }) => formatMoment(since, true),
-  },
-  createNumericColumn({
-    id: 'seconds',
-    title: 'Duration',
-    width: 110,
-    priority: 2,
-    of: ({ seconds }) => seconds,
-    write: formatDuration,
-  }),
+  { id: 'since', title: 'Since', width: 190, show: ({ since }) => formatMoment(since, true) },
+  { id: 'seconds', title: 'Duration', width: 110, priority: 2, write: formatDuration },
   {
     id: 'status',
     title: 'State',
     width: 100,
-    value: ({ status }) => status,
     show: ({ status }) => <Badge kind={status === 'ok' ? 'good' : 'bad'}>{status}</Badge>,
   },
-  { id: 'reason', title: 'Reason', width: 120, grow: 1, value: ({ reason }) => reason },
+  { id: 'reason', title: 'Reason', width: 120, grow: 1 },
 ];
 
 /** Renders the limits that apply to clients, with their descriptions in the contract. */
@@ -524,17 +479,9 @@ const LIMIT_COLUMNS: readonly Column<Limit>[] = [
     title: 'Meaning',
     width: 130,
     grow: 3,
-    value: ({ help }) => help,
     show: ({ name, help }) => (
       <span title={name}>{help === '' ? formatLabel(name.toLowerCase()) : renderCode(help)}</span>
     ),
   },
-  {
-    id: 'value',
-    title: 'Value',
-    width: 110,
-    align: 'right',
-    value: ({ value }) => value,
-    show: ({ name, value }) => formatLimit(name, value),
-  },
+  { id: 'value', title: 'Value', width: 110, align: 'right', show: ({ name, value }) => formatLimit(name, value) },
 ];

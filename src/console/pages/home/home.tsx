@@ -27,7 +27,7 @@ import {
 } from '../../components/feedback.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { Sparkline } from '../../components/layout/sparkline.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import {
   tryAction,
@@ -393,33 +393,33 @@ const COLUMNS: readonly Column<Row>[] = [
     below: 'text',
     showBelow: ({ index, run }) => [run?.end, index.name].filter(Boolean).join(' · '),
   },
-  createNumericColumn({
+  {
     id: 'day',
     title: 'Day',
     help: 'Return of the index in the last session',
     width: 68,
     priority: 3,
-    of: ({ run }) => run?.index?.day_return ?? null,
+    value: ({ run }) => run?.index?.day_return ?? null,
     write: renderWithSign,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'ytd',
     title: 'YTD',
     help: 'Return of the index since the end of the calendar year before',
     width: 72,
-    of: ({ run }) => run?.index?.year_to_date ?? null,
+    value: ({ run }) => run?.index?.year_to_date ?? null,
     write: renderWithSign,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'year',
     title: '1Y',
     help: 'Return of the index since the same day one year earlier, or since its first date',
     width: 72,
     priority: 3,
     below: 'nothing',
-    of: ({ run }) => findYearReturn(run),
+    value: ({ run }) => findYearReturn(run),
     write: renderWithSign,
-  }),
+  },
   {
     id: 'volatility',
     title: 'Vol. 1Y',
@@ -431,16 +431,16 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ run }) => run?.index?.volatility ?? null,
     show: ({ run }) => <span class="number">{formatPercent(run?.index?.volatility)}</span>,
   },
-  createNumericColumn({
+  {
     id: 'drawdown',
     title: 'Max DD',
     help: 'Largest drawdown of the index since its base date',
     width: 76,
     priority: 4,
     below: 'nothing',
-    of: ({ run }) => run?.index?.max_drawdown ?? null,
+    value: ({ run }) => run?.index?.max_drawdown ?? null,
     write: formatPercent,
-  }),
+  },
   {
     id: 'last',
     title: 'Rebalanced',

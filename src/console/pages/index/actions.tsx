@@ -8,7 +8,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { createNameColumns, nameColumn, useNameAddress } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -59,7 +59,6 @@ const TYPE_COLUMN: Column<IndexAction> = {
   title: 'Action',
   width: 116,
   grow: 1,
-  value: ({ type }) => type,
   show: ({ type, related, state, awaits_decision: awaits }) => (
     <>
       {formatType(type)}
@@ -79,7 +78,6 @@ const createTermsColumn = (facts: ReadonlyMap<string, NameFacts>): Column<IndexA
     width: 150,
     priority: 2,
     align: 'right',
-    value: ({ value }) => value,
     show: formatTerms,
     showBelow: formatTerms,
   };
@@ -89,28 +87,28 @@ const createTermsColumn = (facts: ReadonlyMap<string, NameFacts>): Column<IndexA
 const POINT_DIGITS = 4;
 const formatDividendPoints = (points: number | null): string => formatDecimal(points, POINT_DIGITS);
 
-const POINTS_COLUMN = createNumericColumn<IndexAction>({
+const POINTS_COLUMN: Column<IndexAction> = {
   id: 'points',
   title: 'Index points',
   help: 'Ordinary dividend in index points before withholding tax: amount times index shares over the divisor',
   width: 96,
   priority: 2,
   adds: true,
-  of: (row) => row.dividend_points,
+  value: (row) => row.dividend_points,
   write: formatDividendPoints,
   showBelow: (row) => (row.dividend_points === null ? null : `${formatDividendPoints(row.dividend_points)} points`),
-});
+};
 
-const NET_POINTS_COLUMN = createNumericColumn<IndexAction>({
+const NET_POINTS_COLUMN: Column<IndexAction> = {
   id: 'netPoints',
   title: 'After tax',
   help: 'Index points after withholding tax, as a net return index reinvests them',
   width: 88,
   priority: 3,
   adds: true,
-  of: (row) => row.net_dividend_points,
+  value: (row) => row.net_dividend_points,
   write: formatDividendPoints,
-});
+};
 
 /** Formats the index shares before and after an action. If they did not change, they are written once. */
 function formatShares({ shares_before: before, shares_after: after }: IndexAction): string {
@@ -119,26 +117,26 @@ function formatShares({ shares_before: before, shares_after: after }: IndexActio
 }
 
 const EFFECT_COLUMNS: readonly Column<IndexAction>[] = [
-  { id: 'announced', title: 'Announced', width: 100, priority: 6, value: ({ announced }) => announced },
-  createNumericColumn({
+  { id: 'announced', title: 'Announced', width: 100, priority: 6 },
+  {
     id: 'before',
     title: 'Weight before',
     help: 'At the close before the ex-date; for announced actions on the last date of the run',
     width: 108,
     priority: 1,
-    of: (row) => row.weight_before,
+    value: (row) => row.weight_before,
     write: (value) => formatPercent(value),
     showBelow: (row) => row.weight_before !== null && `weight ${formatPercent(row.weight_before)}`,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'after',
     title: 'Weight after',
     help: 'At the close of the ex-date, with the price move of the day; pro forma for announced actions',
     width: 100,
     priority: 3,
-    of: (row) => row.weight_after,
+    value: (row) => row.weight_after,
     write: (value) => formatPercent(value),
-  }),
+  },
   {
     id: 'shares',
     title: 'Index shares',
@@ -332,7 +330,7 @@ const createExitColumns = (
   facts: ReadonlyMap<string, NameFacts>,
   actions: readonly IndexAction[],
 ): readonly Column<Exit>[] => [
-  { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
+  { id: 'date', title: 'At the close of', width: 110 },
   { ...nameColumn(facts), width: 110, grow: 2 },
   {
     id: 'reason',
@@ -341,14 +339,13 @@ const createExitColumns = (
     grow: 2,
     value: (exit) => formatReason(exit, actions),
   },
-  createNumericColumn({
+  {
     id: 'effect',
     title: 'Effect on divisor',
     help: 'Relative change of the divisor caused by the removed market value',
     width: 140,
-    of: ({ effect }) => effect,
     write: (value) => formatChange(value, 4),
-  }),
+  },
   {
     id: 'divisor',
     title: 'Divisor',

@@ -15,7 +15,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { addPoints, addSign, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { awaitNames, listGroupColumns, NoGroupColumn, useNameAddress } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun, useNames } from '../../state/market.js';
@@ -235,7 +235,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
 
 const COLUMNS: readonly Column<Row>[] = [
   { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
-  { id: 'group', title: 'Group', width: 92, priority: 3, value: ({ group }) => group },
+  { id: 'group', title: 'Group', width: 92, priority: 3 },
   {
     id: 'exposure',
     title: 'Average exposure',
@@ -243,21 +243,19 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 130,
     priority: 2,
     align: 'right',
-    value: ({ exposure }) => exposure,
     show: ({ exposure, group }) =>
       exposure !== null && group === 'Sectors'
         ? formatPercent(exposure)
         : `${formatDecimal(exposure, 3)}${exposure !== null && group === 'Styles' ? ' SD' : ''}`,
   },
-  createNumericColumn({
+  {
     id: 'contribution',
     adds: true,
     title: 'Contribution',
     help: 'Exposure times return of the factor, linked over the range',
     width: 110,
-    of: ({ contribution }) => contribution,
     write: addPoints,
-  }),
+  },
 ];
 
 /** Address value for attribution without a benchmark. */
@@ -434,74 +432,64 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
 }
 
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
-  { id: 'group', title: 'Sector', width: 120, grow: 2, value: ({ group }) => group },
-  createNumericColumn({
+  { id: 'group', title: 'Sector', width: 120, grow: 2 },
+  {
     id: 'weight',
     adds: true,
     title: 'Average weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 118,
-    of: ({ average_weight: weight }) => weight,
+    value: ({ average_weight: weight }) => weight,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'benchmark-weight',
     adds: true,
     title: 'Benchmark weight',
     help: 'Mean weight in the benchmark',
     width: 128,
     priority: 5,
-    of: ({ benchmark_average_weight: weight }) => weight,
+    value: ({ benchmark_average_weight: weight }) => weight,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'return',
     title: 'Return',
     help: 'Return of the sector over the sessions in which it has a weight, after costs',
     width: 84,
     priority: 3,
-    of: ({ total_return: totalReturn }) => totalReturn,
+    value: ({ total_return: totalReturn }) => totalReturn,
     write: addSign,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'benchmark-return',
     title: 'Benchmark return',
     help: 'Return of the sector in the benchmark',
     width: 128,
     priority: 3,
-    of: ({ benchmark_return: benchmarkReturn }) => benchmarkReturn,
+    value: ({ benchmark_return: benchmarkReturn }) => benchmarkReturn,
     write: addSign,
-  }),
-  createNumericColumn({
-    id: 'contribution',
+  },
+  { id: 'contribution', adds: true, title: 'Contribution', width: 104, write: addPoints },
+  ...(['allocation', 'selection', 'interaction'] as const).map((effect): Column<GroupAttributionRow> => ({
+    id: effect,
     adds: true,
-    title: 'Contribution',
-    width: 104,
-    of: ({ contribution }) => contribution,
+    title: formatLabel(effect),
+    width: 96,
+    priority: effect === 'interaction' ? 4 : 2,
     write: addPoints,
-  }),
-  ...(['allocation', 'selection', 'interaction'] as const).map((effect) =>
-    createNumericColumn<GroupAttributionRow>({
-      id: effect,
-      adds: true,
-      title: formatLabel(effect),
-      width: 96,
-      priority: effect === 'interaction' ? 4 : 2,
-      of: (row) => row[effect],
-      write: addPoints,
-    }),
-  ),
-  createNumericColumn({
+  })),
+  {
     id: 'total',
     adds: true,
     title: 'Total',
     help: 'Sum of allocation, selection and interaction: part of the active return',
     width: 84,
     priority: 6,
-    of: ({ allocation, selection, interaction }) =>
+    value: ({ allocation, selection, interaction }) =>
       allocation === null ? null : allocation + selection! + interaction!,
     write: addPoints,
-  }),
+  },
 ];
 
 const NAME_COLUMNS: readonly Column<NameRow>[] = [
@@ -513,31 +501,24 @@ const NAME_COLUMNS: readonly Column<NameRow>[] = [
     value: ({ asset_id: name }) => name,
     show: ({ asset_id: name }) => <strong>{name}</strong>,
   },
-  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  createNumericColumn({
+  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3 },
+  {
     id: 'weight',
     adds: true,
     title: 'Average weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 118,
-    of: ({ average_weight: weight }) => weight,
+    value: ({ average_weight: weight }) => weight,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'return',
     title: 'Return',
     help: 'Return of the security over the sessions in which it was held',
     width: 92,
     priority: 2,
-    of: ({ total_return: totalReturn }) => totalReturn,
+    value: ({ total_return: totalReturn }) => totalReturn,
     write: addSign,
-  }),
-  createNumericColumn({
-    id: 'contribution',
-    adds: true,
-    title: 'Contribution',
-    width: 104,
-    of: ({ contribution }) => contribution,
-    write: addPoints,
-  }),
+  },
+  { id: 'contribution', adds: true, title: 'Contribution', width: 104, write: addPoints },
 ];

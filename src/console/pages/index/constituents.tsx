@@ -11,7 +11,7 @@ import { ExportMenu } from '../../components/controls/menu.js';
 import { Metrics, Facts } from '../../components/layout/facts.js';
 import { DateInput } from '../../components/controls/range.js';
 import { Table } from '../../components/table/table.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { awaitNames, useNameAddress } from '../../components/securities.js';
 import { isCash, type NameFacts, useNames } from '../../state/market.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -189,13 +189,7 @@ function listCash(weights: readonly ConstituentRow[]) {
 }
 
 const COLUMNS: readonly Column<Row>[] = [
-  {
-    id: 'identifier',
-    title: 'Security',
-    width: 84,
-    value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <strong>{identifier}</strong>,
-  },
+  { id: 'identifier', title: 'Security', width: 84, show: ({ identifier }) => <strong>{identifier}</strong> },
   {
     id: 'name',
     title: 'Company',
@@ -213,43 +207,36 @@ const COLUMNS: readonly Column<Row>[] = [
     below: 'nothing',
     value: ({ facts }) => facts?.sector ?? null,
   },
-  createNumericColumn({
-    id: 'weight',
-    adds: true,
-    title: 'Weight',
-    width: 80,
-    of: ({ weight }) => weight,
-    write: formatPercent,
-  }),
-  createNumericColumn({
+  { id: 'weight', adds: true, title: 'Weight', width: 80, write: formatPercent },
+  {
     id: 'decided',
     adds: true,
     title: 'At rebalance',
     help: 'Weight when the rebalance took effect. Prices had moved since the decision, to which the cap applies.',
     width: 100,
     priority: 2,
-    of: ({ decided_weight: decided }) => decided,
+    value: ({ decided_weight: decided }) => decided,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'drift',
     adds: true,
     title: 'Drift',
     help: 'Weight minus the weight at the rebalance',
     width: 80,
-    of: ({ delta_since_rebalance: delta }) => delta,
+    value: ({ delta_since_rebalance: delta }) => delta,
     write: formatPoints,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'risk',
     adds: true,
     title: 'Risk contribution',
     help: 'Part of the annualised volatility, in percentage points',
     width: 132,
     priority: 5,
-    of: ({ risk_contribution: risk }) => risk,
+    value: ({ risk_contribution: risk }) => risk,
     write: formatPoints,
-  }),
+  },
   {
     id: 'cap',
     title: 'Uncapped weight',

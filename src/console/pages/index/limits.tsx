@@ -30,7 +30,7 @@ type Breach = LimitsView['breaches'][number];
  * @param breaches breaches of all limits; a breach without an end still exists on the last date
  */
 const createLimitColumns = (breaches: LimitsView['breaches']): readonly Column<Row>[] => [
-  { id: 'row', title: 'Limit', width: 124, grow: 3, value: ({ row }) => row },
+  { id: 'row', title: 'Limit', width: 124, grow: 3 },
   {
     id: 'state',
     title: 'State',
@@ -58,7 +58,7 @@ const createLimitColumns = (breaches: LimitsView['breaches']): readonly Column<R
     value: ({ latest }) => latest.value,
     show: ({ latest, unit }) => formatInUnit(latest.value, unit),
   },
-  { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
+  { id: 'side', title: 'Side', width: 72, priority: 4 },
   {
     id: 'breached',
     title: 'Sessions in breach',
@@ -112,7 +112,7 @@ function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
   const formatRowFigure = (row: string, value: number) => formatInUnit(value, units.get(row) ?? 'value');
   return [
-    { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
+    { id: 'row', title: 'Limit', width: 150, grow: 3 },
     {
       id: 'issuers',
       title: 'Issuers',
@@ -123,14 +123,13 @@ function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[
       value: ({ issuers }) => formatIssuers(issuers),
       show: ({ issuers }) => <span title={formatIssuers(issuers)}>{formatIssuers(issuers)}</span>,
     },
-    { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
-    { id: 'end', title: 'To', width: 96, value: ({ end }) => end, show: ({ end }) => end ?? 'still' },
+    { id: 'begin', title: 'From', width: 96 },
+    { id: 'end', title: 'To', width: 96, show: ({ end }) => end ?? 'still' },
     {
       id: 'cause',
       title: 'Cause',
       width: 96,
       priority: 2,
-      value: ({ cause }) => cause,
       show: ({ cause }) => <Badge kind={CAUSES[cause]}>{cause}</Badge>,
     },
     {

@@ -11,7 +11,7 @@ import { JobState } from '../../components/jobs.js';
 import { Facts } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column, readCell } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
 import { type OnRefusal, submitJob } from '../../state/actions.js';
@@ -218,7 +218,7 @@ function Explanation({ id, view }: ExplanationProps) {
             fileName={`differences-${id}`}
             listCells={() => ({
               header: COLUMNS.map(({ title }) => title),
-              rows: causes.map((cause) => COLUMNS.map((column) => column.value(cause))),
+              rows: causes.map((cause) => COLUMNS.map((column) => readCell(column, cause))),
             })}
           />
         }
@@ -255,32 +255,26 @@ function Explanation({ id, view }: ExplanationProps) {
 const COLUMNS: readonly Column<DifferenceCause>[] = [
   { id: 'date', title: 'Date', width: 96, value: ({ date }) => date ?? 'from the start' },
   { id: 'subject', title: 'Subject', width: 110, value: ({ subject }) => formatLabel(subject) },
-  { id: 'manner', title: 'Manner', width: 80, value: ({ manner }) => manner },
-  { id: 'identifier', title: 'Security', width: 100, value: ({ identifier }) => identifier },
-  { id: 'sentence', title: 'Cause', width: 220, grow: 3, lines: 2, value: ({ sentence }) => sentence },
-  createNumericColumn({
-    id: 'sessions',
-    title: 'Sessions',
-    width: 80,
-    of: ({ sessions }: DifferenceCause) => sessions,
-    write: formatCount,
-  }),
-  createNumericColumn({
+  { id: 'manner', title: 'Manner', width: 80 },
+  { id: 'identifier', title: 'Security', width: 100 },
+  { id: 'sentence', title: 'Cause', width: 220, grow: 3, lines: 2 },
+  { id: 'sessions', title: 'Sessions', width: 80, write: formatCount },
+  {
     id: 'effect',
     title: 'Effect (bp)',
     help: 'Effect of the cause alone on the last common level',
     width: 90,
-    of: ({ effect_bps: effect }: DifferenceCause) => effect,
+    value: ({ effect_bps: effect }: DifferenceCause) => effect,
     write: (effect) => formatDecimal(effect, 4),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'ties',
     title: 'Ties',
     help: 'Other causes that explain the same sessions equally well',
     width: 60,
-    of: ({ ties }: DifferenceCause) => ties.length,
+    value: ({ ties }: DifferenceCause) => ties.length,
     write: formatCount,
-  }),
+  },
 ];
 
 /** Renders the change that reproduces the outside level, and the causes that explain it as well. */

@@ -240,17 +240,9 @@ function MoreFigures({ view, run }: MoreProps) {
 }
 
 const DRAWDOWN_COLUMNS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
-  {
-    id: 'depth',
-    title: 'Depth',
-    help: 'Lowest level divided by the high, minus 1',
-    width: 84,
-    align: 'right',
-    value: ({ depth }) => depth,
-    show: ({ depth }) => formatPercent(depth),
-  },
-  { id: 'peak', title: 'High', help: 'Last date at the high', width: 100, grow: 1, value: ({ peak }) => peak },
-  { id: 'trough', title: 'Low', help: 'Date of the lowest level', width: 100, grow: 1, value: ({ trough }) => trough },
+  { id: 'depth', title: 'Depth', help: 'Lowest level divided by the high, minus 1', width: 84, write: formatPercent },
+  { id: 'peak', title: 'High', help: 'Last date at the high', width: 100, grow: 1 },
+  { id: 'trough', title: 'Low', help: 'Date of the lowest level', width: 100, grow: 1 },
   {
     id: 'recovery',
     title: 'Recovered',
@@ -266,9 +258,7 @@ const DRAWDOWN_COLUMNS: readonly Column<PerformanceView['drawdowns'][number]>[] 
     help: 'From the high to the recovery, or to the last date',
     width: 84,
     priority: 3,
-    align: 'right',
-    value: ({ sessions }) => sessions,
-    show: ({ sessions }) => formatCount(sessions),
+    write: formatCount,
   },
 ];
 

@@ -18,7 +18,7 @@ import { Confirm } from '../../components/layout/dialog.js';
 import { Facts, type LinkCard, LinkCards, Metrics } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { tryAction } from '../../state/actions.js';
 import { copyText, saveFile } from '../../state/files.js';
@@ -167,13 +167,7 @@ const COLUMNS: readonly Column<LogPublication>[] = [
       <Badge kind={first!.kind === 'restatement' ? 'warning' : 'plain'}>{first!.kind}</Badge>
     ),
   },
-  createNumericColumn({
-    id: 'closes',
-    title: 'Closes',
-    width: 72,
-    of: ({ entries }) => entries.length,
-    write: formatCount,
-  }),
+  { id: 'closes', title: 'Closes', width: 72, value: ({ entries }) => entries.length, write: formatCount },
   {
     id: 'dates',
     title: 'Dates',
@@ -233,42 +227,20 @@ const COLUMNS: readonly Column<LogPublication>[] = [
 const formatLevel = (value: number | null) => formatDecimal(value, 4);
 
 const CLOSE_COLUMNS: readonly Column<Entry>[] = [
-  { id: 'date', title: 'Close of', width: 96, value: ({ date }) => date },
+  { id: 'date', title: 'Close of', width: 96 },
+  { id: 'seq', title: 'Entry', width: 72, write: formatCount },
+  { id: 'price', title: 'Price', width: 100, priority: 3, write: formatLevel },
+  { id: 'total', title: 'Total', width: 100, write: formatLevel },
+  { id: 'net', title: 'Net', width: 100, priority: 5, write: formatLevel },
   {
-    id: 'seq',
-    title: 'Entry',
-    width: 72,
-    align: 'right',
-    value: ({ seq }) => seq,
-    show: ({ seq }) => formatCount(seq),
-  },
-  createNumericColumn({
-    id: 'price',
-    title: 'Price',
-    width: 100,
-    priority: 3,
-    of: (row) => row.price,
-    write: formatLevel,
-  }),
-  createNumericColumn({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: formatLevel }),
-  createNumericColumn({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: formatLevel }),
-  createNumericColumn({
     id: 'change',
     title: 'Against earlier level',
     help: 'Relative change of a restated level to the level that it replaces',
     width: 140,
     priority: 2,
-    of: ({ change }) => change,
     write: formatChange,
-  }),
-  createNumericColumn({
-    id: 'divisor',
-    title: 'Divisor',
-    width: 120,
-    priority: 7,
-    of: ({ divisor }) => divisor,
-    write: formatFigure,
-  }),
+  },
+  { id: 'divisor', title: 'Divisor', width: 120, priority: 7, write: formatFigure },
 ];
 
 /** Reads the levels of the run on this page. A publication appends them to the log. */

@@ -6,7 +6,7 @@ import { ExportMenu } from '../../components/controls/menu.js';
 import { Answered, Badge, createLazyComponent, Findings } from '../../components/feedback.js';
 import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
 import { service, useList, useResource } from '../../state/service.js';
@@ -50,7 +50,6 @@ const createRebalanceColumns = (formatAddress: (row: Row) => string): readonly C
     id: 'date',
     title: 'In effect',
     width: 100,
-    value: ({ date }) => date,
     show: (row) => (
       <a href={formatAddress(row)} tabIndex={-1}>
         {row.date}
@@ -86,25 +85,10 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'The schedule, or a breach of a rule of the definition',
     width: 92,
     priority: 6,
-    value: ({ cause }) => cause,
     show: ({ cause }) => (cause === 'schedule' ? cause : <Badge kind="warning">{cause.replace('_', ' ')}</Badge>),
   },
-  {
-    id: 'review',
-    title: 'Review',
-    help: 'Review of the definition that decided it',
-    width: 92,
-    priority: 7,
-    value: ({ review }) => review,
-  },
-  createNumericColumn({
-    id: 'names',
-    title: 'Constituents',
-    width: 92,
-    priority: 3,
-    of: (row) => row.constituents,
-    write: formatCount,
-  }),
+  { id: 'review', title: 'Review', help: 'Review of the definition that decided it', width: 92, priority: 7 },
+  { id: 'names', title: 'Constituents', width: 92, priority: 3, value: (row) => row.constituents, write: formatCount },
   {
     ...MEMBER_COLUMN,
     id: 'added',
@@ -119,22 +103,20 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ removed }) => removed,
     show: (row) => renderSecurities(row.largest_removed, row.removed),
   },
-  createNumericColumn({
+  {
     id: 'left',
     title: 'Left between rebalances',
     help: 'Constituents that left after the rebalance before, for example because they were delisted',
     width: 164,
     priority: 3,
-    of: (row) => row.left,
     write: formatCount,
-  }),
+  },
   {
     id: 'turnover',
     title: 'One-way turnover',
     help: 'Half the sum of the absolute weight changes',
     width: 136,
     align: 'right',
-    value: (row) => row.turnover,
     show: (row) =>
       isFirst(row) ? (
         <span class="quiet" title="Nothing was held before">
@@ -144,23 +126,16 @@ const COLUMNS: readonly Column<Row>[] = [
         formatPercent(row.turnover)
       ),
   },
-  createNumericColumn({
+  {
     id: 'cost',
     title: 'Cost',
     help: 'Basis points of the value at the previous close',
     width: 92,
     priority: 4,
-    of: (row) => row.cost_fraction,
+    value: (row) => row.cost_fraction,
     write: formatCost,
-  }),
-  createNumericColumn({
-    id: 'capped',
-    title: 'At cap',
-    width: 72,
-    priority: 5,
-    of: (row) => row.capped,
-    write: formatCount,
-  }),
+  },
+  { id: 'capped', title: 'At cap', width: 72, priority: 5, write: formatCount },
 ];
 
 /** Loaded when a tab needs it. Most visits of an index page do not. */
@@ -208,7 +183,7 @@ export function Rebalances({ id, run }: RebalancesProps) {
                 }
               >
                 <TurnoverChart id={id} rebalances={rebalances} />
-                <Table
+                <Table<Row>
                   label={`rebalances of ${id}`}
                   name="rebalances"
                   columns={createRebalanceColumns(formatAddress).filter(({ id: column }) => !hiddenColumns.has(column))}

@@ -11,7 +11,7 @@ import { Bars } from '../../components/layout/bars.js';
 import { Facts, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { MayNot } from '../../components/permission.js';
-import { type Column, createNumericColumn, type SelectedRows } from '../../components/table/model.js';
+import { type Column, type SelectedRows } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { ChangeTable, WrittenTable } from '../../components/versions/change-table.js';
 import { readVersion } from '../../components/versions/history.js';
@@ -499,25 +499,16 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
     title: 'Identity',
     width: 200,
     grow: 4,
-    value: ({ meaning }) => meaning,
     show: ({ meaning }) => <span title={meaning}>{meaning}</span>,
   },
-  createNumericColumn({
+  {
     id: 'residual',
     title: 'Residual',
     width: 110,
     priority: 2,
-    of: ({ residual }) => residual,
     write: (value) => <span title={formatFigure(value)}>{formatResidual(value)}</span>,
-  }),
-  createNumericColumn({
-    id: 'tolerance',
-    title: 'Tolerance',
-    width: 110,
-    priority: 3,
-    of: ({ tolerance }) => tolerance,
-    write: formatFigure,
-  }),
+  },
+  { id: 'tolerance', title: 'Tolerance', width: 110, priority: 3, write: formatFigure },
 ];
 
 /** Renders the stored runs, newest first, a comparison of the two ticked runs, and the run that the page shows. */
@@ -685,8 +676,8 @@ const createColumns = ({ id, runs, compared, shown, schemas }: ColumnTerms): rea
   PUBLISHED_COLUMN,
   createChangeColumn(runs),
   ID_COLUMN,
-  { id: 'start', title: 'From', width: 96, priority: 5, below: 'nothing', value: ({ start }) => start },
-  { id: 'end', title: 'To', width: 96, priority: 4, value: ({ end }) => end },
+  { id: 'start', title: 'From', width: 96, priority: 5, below: 'nothing' },
+  { id: 'end', title: 'To', width: 96, priority: 4 },
   {
     id: 'version',
     title: 'Version',
@@ -751,14 +742,14 @@ const FIGURE_COLUMNS: readonly Column<StoredRun>[] = [
       <span class={`number ${getSignClass(metrics?.total_return)}`}>{formatChange(metrics?.total_return)}</span>
     ),
   },
-  createNumericColumn({
+  {
     id: 'volatility',
     title: 'Volatility',
     help: 'Annualised standard deviation of daily returns',
     width: 84,
     priority: 6,
     below: 'nothing',
-    of: ({ metrics }) => metrics?.volatility ?? null,
+    value: ({ metrics }) => metrics?.volatility ?? null,
     write: formatPercent,
-  }),
+  },
 ];

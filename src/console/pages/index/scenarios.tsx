@@ -19,7 +19,7 @@ import { Section } from '../../components/layout/page.js';
 import { usePhone } from '../../components/layout/viewport.js';
 import { awaitNames, useNameAddress } from '../../components/securities.js';
 import { MissingData } from '../../components/stores.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column, readCell } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';
@@ -198,11 +198,11 @@ interface ColumnTerms {
  */
 function createColumns(terms: ColumnTerms): readonly Column<ScenarioRow>[] {
   const { rows, isPhone, isAwaited, edited, onEdit, onRemove } = terms;
-  const isUsed = (column: Column<ScenarioRow>) => rows.some((row) => column.value(row) !== null);
+  const isUsed = (column: Column<ScenarioRow>) => rows.some((row) => readCell(column, row) !== null);
   const isPartial = rows.some(({ result }) => (result?.covered_weight ?? 1) < WHOLE);
   const largestReturn = Math.max(...rows.map((row) => Math.abs(getReturn(row) ?? 0)));
   return [
-    { id: 'name', title: 'Scenario', width: 150, grow: 1, lines: 2, value: ({ name }) => name },
+    { id: 'name', title: 'Scenario', width: 150, grow: 1, lines: 2 },
     {
       id: 'return',
       title: 'Return',
@@ -313,25 +313,25 @@ const COLUMNS: readonly Column<ScenarioRow>[] = [
     show: ({ result }) =>
       result?.worst_session && `${formatChange(result.worst_session.return)} on ${result.worst_session.date}`,
   },
-  createNumericColumn({
+  {
     id: 'covered',
     title: 'Proxies',
     help: 'Weight of securities without own returns in the scenario. They use the mean return of their group.',
     width: 90,
     priority: 5,
     below: 'nothing',
-    of: ({ result }: ScenarioRow) => getProxiedWeight(result),
+    value: ({ result }: ScenarioRow) => getProxiedWeight(result),
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'fit',
     title: 'R²',
     help: 'Of the regression on what is shocked',
     width: 72,
     priority: 6,
-    of: ({ result }: ScenarioRow) => result?.r_squared ?? null,
+    value: ({ result }: ScenarioRow) => result?.r_squared ?? null,
     write: formatDecimal,
-  }),
+  },
 ];
 
 /**
@@ -476,18 +476,16 @@ async function readReturns(
 }
 
 const createMatrixColumns = (title: string, ids: readonly string[]): readonly Column<Row>[] => [
-  { id: 'name', title, width: 150, grow: 2, value: ({ name }) => name },
-  ...ids.map((id, k) =>
-    createNumericColumn<Row>({
-      id,
-      title: id,
-      width: Math.max(92, CHARACTER * id.length),
-      grow: 1,
-      priority: k,
-      of: ({ returns }) => returns.get(id) ?? null,
-      write: addSign,
-    }),
-  ),
+  { id: 'name', title, width: 150, grow: 2 },
+  ...ids.map((id, k): Column<Row> => ({
+    id,
+    title: id,
+    width: Math.max(92, CHARACTER * id.length),
+    grow: 1,
+    priority: k,
+    value: ({ returns }) => returns.get(id) ?? null,
+    write: addSign,
+  })),
 ];
 
 /** Width of a character of a title, in pixels. */
@@ -678,33 +676,19 @@ function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
 
 const SECURITY_COLUMNS: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Security', width: 86, grow: 1, value: ({ identifier }) => identifier },
-  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
-  createNumericColumn({
-    id: 'weight',
-    adds: true,
-    title: 'Weight',
-    width: 84,
-    of: ({ weight }) => weight,
-    write: formatPercent,
-  }),
-  createNumericColumn({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
-  createNumericColumn({
-    id: 'contribution',
-    adds: true,
-    title: 'Contribution',
-    width: 104,
-    of: ({ contribution }) => contribution,
-    write: addPoints,
-  }),
-  createNumericColumn({
+  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3 },
+  { id: 'weight', adds: true, title: 'Weight', width: 84, write: formatPercent },
+  { id: 'return', title: 'Return', width: 90, write: addSign },
+  { id: 'contribution', adds: true, title: 'Contribution', width: 104, write: addPoints },
+  {
     id: 'error',
     title: 'Error',
     help: 'Standard error of a response by regression',
     width: 84,
     priority: 2,
-    of: (row) => row.standard_error,
+    value: (row) => row.standard_error,
     write: formatPercent,
-  }),
+  },
 ];
 
 interface ScenariosProps {

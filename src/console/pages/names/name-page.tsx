@@ -10,7 +10,7 @@ import { Answered, Badge, EmptyState, FiguresSkeleton } from '../../components/f
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { StoreSelect } from '../../components/stores.js';
-import type { Column } from '../../components/table/model.js';
+import { type Column, readCell } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
 import { service, useResource } from '../../state/service.js';
@@ -462,7 +462,9 @@ function Actions({ view, currency }: ActionsProps) {
       <Table
         label="corporate actions"
         name="actions"
-        columns={createActionColumns(currency).filter(({ value }) => actions.some((row) => value(row) !== null))}
+        columns={createActionColumns(currency).filter((column) =>
+          actions.some((row) => readCell(column, row) !== null),
+        )}
         rows={actions}
         getKey={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
         sort={{ column: 'date', direction: 'desc' }}
@@ -483,13 +485,12 @@ const createActionColumns = (currency: string | null): readonly Column<Action>[]
     help: 'Cash per share, shares for one held, or a ratio, by the action',
     width: 172,
     align: 'right',
-    value: ({ value }) => value,
     show: ({ type, value }) => formatActionValue(type, value, currency),
   },
   { id: 'pay', title: 'Pay date', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: formatStatus },
-  { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5, value: ({ cash }) => cash },
-  { id: 'related', title: 'Related security', width: 100, priority: 4, value: ({ related }) => related },
+  { id: 'cash', title: 'Cash', width: 72, align: 'right', priority: 5 },
+  { id: 'related', title: 'Related security', width: 100, priority: 4 },
 ];
 
 export function NamesPage() {

@@ -224,23 +224,15 @@ const createColumns = (
   axisEnd: string,
   years: ReadonlyMap<string, YearPrices> | undefined,
 ): readonly Column<Row>[] => [
-  {
-    id: 'identifier',
-    title: 'Security',
-    width: 120,
-    grow: 1,
-    value: ({ identifier }) => identifier,
-    show: ({ identifier }) => <strong>{identifier}</strong>,
-  },
+  { id: 'identifier', title: 'Security', width: 120, grow: 1, show: ({ identifier }) => <strong>{identifier}</strong> },
   { id: 'company', title: 'Company', width: 120, grow: 3, priority: 2, value: ({ name }) => name },
-  { id: 'sector', title: 'Sector', width: 120, grow: 2, priority: 3, value: ({ sector }) => sector },
+  { id: 'sector', title: 'Sector', width: 120, grow: 2, priority: 3 },
   {
     id: 'close',
     title: 'Last close',
     help: 'As traded, in the currency of the security',
     width: 120,
     align: 'right',
-    value: ({ close }) => close,
     show: ({ close, currency }) => formatMoney(formatDecimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
   {
@@ -270,6 +262,6 @@ const createColumns = (
       );
     },
   },
-  { id: 'start', title: 'First session', width: 100, priority: 5, value: ({ start }) => start },
-  { id: 'end', title: 'Last session', width: 100, priority: 4, value: ({ end }) => end },
+  { id: 'start', title: 'First session', width: 100, priority: 5 },
+  { id: 'end', title: 'Last session', width: 100, priority: 4 },
 ];

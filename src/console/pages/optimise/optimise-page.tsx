@@ -30,7 +30,7 @@ import { Page, Section } from '../../components/layout/page.js';
 import { Earlier, Fold, RiskWindow } from '../../components/layout/preview.js';
 import { nameColumn } from '../../components/securities.js';
 import { MissingData } from '../../components/stores.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
 import { tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
@@ -127,15 +127,14 @@ function createColumns(
   const createFigure = (
     id: Figure,
     { title, width, priority }: Pick<Column<JobStatus>, 'title' | 'width' | 'priority'>,
-  ) =>
-    createNumericColumn<JobStatus>({
-      id,
-      title,
-      width,
-      priority: priority ?? 3,
-      of: ({ job_id: jobId }) => runs.get(jobId)?.[id] ?? null,
-      write: formatPercent,
-    });
+  ): Column<JobStatus> => ({
+    id,
+    title,
+    width,
+    priority: priority ?? 3,
+    value: ({ job_id: jobId }) => runs.get(jobId)?.[id] ?? null,
+    write: formatPercent,
+  });
   return [
     {
       id: 'objective',
@@ -179,25 +178,23 @@ const createMoveColumns = (
   { uncovered, bounds }: MoveMarks,
 ): readonly Column<RelaxedMove>[] => [
   { ...nameColumn(facts), ideal: 165, grow: 3 },
-  createNumericColumn({
+  {
     id: 'index',
     adds: true,
     title: 'Index',
     width: 64,
     grow: 0,
-    of: (row) => row.source_weight,
+    value: (row) => row.source_weight,
     write: formatPercent,
-  }),
+  },
   {
-    ...createNumericColumn({
-      id: 'solved',
-      adds: true,
-      title: 'Solved',
-      width: 64,
-      grow: 0,
-      of: (row: RelaxedMove) => row.solved_weight,
-      write: formatPercent,
-    }),
+    id: 'solved',
+    adds: true,
+    title: 'Solved',
+    width: 64,
+    grow: 0,
+    value: (row) => row.solved_weight,
+    write: formatPercent,
     show: ({ identifier, solved_weight: weight }) =>
       uncovered.has(identifier) ? (
         <Badge kind="warning" title="Excluded, because it has no risk estimate">
@@ -689,14 +686,7 @@ const createConstraintColumns = (
     show: ({ label, binding: isBinding }) =>
       isBinding && (/:eq(?::|$)/.test(label) ? 'equality' : <Badge kind="info">{formatBinding(label, binding)}</Badge>),
   },
-  {
-    id: 'slack',
-    title: 'Slack',
-    width: 84,
-    align: 'right',
-    value: ({ slack }) => slack,
-    show: ({ slack, unit }) => formatInUnit(slack, unit),
-  },
+  { id: 'slack', title: 'Slack', width: 84, align: 'right', show: ({ slack, unit }) => formatInUnit(slack, unit) },
 ];
 
 /**

@@ -14,7 +14,7 @@ import { type BarEntry, Bars } from '../../components/layout/bars.js';
 import { type LabelledFigure, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { createNameColumns } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
@@ -95,16 +95,15 @@ const createBoundColumn = (uncovered: ReadonlySet<string>): Column<WeightRow> =>
 const UNCOVERED_TEXT = 'no risk estimate';
 
 /** Column of the weight of the solution next to the weight of a frontier point. */
-const createSolutionColumn = (): Column<PointRow> =>
-  createNumericColumn({
-    id: 'solution',
-    title: 'Solution',
-    help: 'Weight in the solution of the run',
-    width: 96,
-    priority: 2,
-    of: ({ solution_weight: weight }) => weight,
-    write: formatWeight,
-  });
+const createSolutionColumn = (): Column<PointRow> => ({
+  id: 'solution',
+  title: 'Solution',
+  help: 'Weight in the solution of the run',
+  width: 96,
+  priority: 2,
+  value: ({ solution_weight: weight }) => weight,
+  write: formatWeight,
+});
 
 /** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
 const DIGITS = 3;
@@ -125,47 +124,33 @@ const renderActiveWeight = (value: number) => (
 );
 
 const WEIGHT_COLUMNS: readonly Column<WeightRow>[] = [
-  createNumericColumn({
-    id: 'index',
-    adds: true,
-    title: 'Index',
-    width: 84,
-    of: (row) => row.index_weight,
-    write: formatWeight,
-  }),
-  createNumericColumn({
-    id: 'weight',
-    adds: true,
-    title: 'Weight',
-    width: 84,
-    of: ({ weight }) => weight,
-    write: formatWeight,
-  }),
+  { id: 'index', adds: true, title: 'Index', width: 84, value: (row) => row.index_weight, write: formatWeight },
+  { id: 'weight', adds: true, title: 'Weight', width: 84, write: formatWeight },
   {
     id: 'active',
     title: 'Active weight',
     help: 'Weight minus index weight, both as shown, in percentage points',
     width: 110,
-    align: 'right',
+    adds: true,
     value: (row) => row.active_weight,
     show: (row) => renderActiveWeight(computeShownActive(row)),
-    total: renderActiveWeight,
+    write: renderActiveWeight,
   },
 ];
 
 const formatContribution = (value: number | null): string => formatPercent(value, DIGITS);
 
 /** Column of the contribution to the tracking error. Points of the frontier do not store it. */
-const RISK_COLUMN: Column<WeightRow> = createNumericColumn({
+const RISK_COLUMN: Column<WeightRow> = {
   id: 'risk',
   adds: true,
   title: 'TE contribution',
   help: 'Contribution to the forecast tracking error, in per cent per year; the contributions add up to it',
   width: 116,
   priority: 2,
-  of: (row) => row.risk_contribution,
+  value: (row) => row.risk_contribution,
   write: formatContribution,
-});
+};
 
 interface ActiveBarsProps {
   readonly run: OptimisationRunResult;
@@ -412,24 +397,24 @@ const createConstraintColumns = (scale: ChangeScale, labels: Labels): readonly C
 ];
 
 const createCostColumns = (scale: ChangeScale): readonly Column<ConstraintRow>[] => [
-  createNumericColumn({
+  {
     id: 'cost',
     title: `Cost${scale.unit}`,
     help: 'Deterioration of the objective caused by the constraint: the problem solved without it',
     width: 80,
     priority: 0,
-    of: ({ cost }) => scale.cost(cost?.objective_without),
+    value: ({ cost }) => scale.cost(cost?.objective_without),
     write: scale.format,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'effect',
     title: `Effect${scale.unit}`,
     help: 'Change of the objective if the bound is relaxed by one step and the problem solved again: a fraction by one percentage point, a count by 1, other bounds by 0.01',
     width: 80,
     priority: 2,
-    of: ({ relaxed }) => scale.step(relaxed?.effect),
+    value: ({ relaxed }) => scale.step(relaxed?.effect),
     write: scale.format,
-  }),
+  },
   {
     id: 'price',
     title: `Shadow price${scale.unit} per bp`,
@@ -448,7 +433,6 @@ const createFigureColumn = (id: 'limit' | 'value', title: string): Column<Constr
   width: 84,
   priority: 2,
   align: 'right',
-  value: (row) => row[id],
   show: (row) => formatFigure(row[id], row),
 });
 
@@ -525,31 +509,31 @@ function NextSecurities({ run: { next_names: names = [] }, scale, store }: NextS
 
 const createSecurityColumns = ({ unit, format, slope }: ChangeScale): readonly Column<NextName>[] => [
   { id: 'name', title: 'Security', width: 100, grow: 2, value: ({ identifier }) => identifier },
-  createNumericColumn({
+  {
     id: 'marginal',
     title: `Marginal${unit} per 1%`,
     help: 'Change of the objective per percentage point of weight in the security, by its slope',
     width: 130,
-    of: ({ marginal }) => slope(marginal * 0.01),
+    value: ({ marginal }) => slope(marginal * 0.01),
     write: format,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'expected',
     title: 'Expected return',
     help: 'Annualised, by the model of the run',
     width: 126,
     priority: 2,
-    of: (row) => row.expected_return,
+    value: (row) => row.expected_return,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'entry',
     title: 'Enters from',
     help: 'Expected return above which the security is held',
     width: 110,
-    of: (row) => row.entry_return,
+    value: (row) => row.entry_return,
     write: formatPercent,
-  }),
+  },
 ];
 
 interface RunFiguresProps {
@@ -886,7 +870,7 @@ function Weights({ run, pointRows, facts, uncovered, store }: WeightsProps) {
       {pointRows === undefined ? (
         <Table {...shared} columns={createWeightColumns(facts, uncovered)} rows={run.weights} />
       ) : (
-        <Table {...shared} columns={createPointColumns(facts, uncovered)} rows={pointRows} />
+        <Table<PointRow> {...shared} columns={createPointColumns(facts, uncovered)} rows={pointRows} />
       )}
     </Section>
   );

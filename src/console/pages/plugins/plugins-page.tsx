@@ -18,12 +18,12 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Facts, type LinkCard, LinkCards } from '../../components/layout/facts.js';
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { createRegisterPage } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { getParameter, navigate, type PageProps } from '../../state/location.js';
 import { mapResource, may, service, useList, useResource, createTrouble, type Trouble } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
-import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
+import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
 import { formatPath, isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { listUnusedInputs, createInputPlugins } from './inputs.js';
 import type { ComponentChildren } from 'preact';
@@ -497,14 +497,13 @@ const COLUMNS: readonly Column<ListedPlugin>[] = [
     width: 140,
     grow: 3,
     priority: 3,
-    value: ({ name }) => name,
     show: ({ name, description }) => (
       <span title={description ?? ''}>
         {name} <span class="quiet">{description}</span>
       </span>
     ),
   },
-  { id: 'kind', title: 'Kind', width: 96, value: ({ kind }) => kind },
+  { id: 'kind', title: 'Kind', width: 96 },
   {
     id: 'users',
     title: 'Used by',
@@ -763,13 +762,11 @@ function createFacts(kind: string, values: readonly Value[], { valued, securitie
 }
 
 /** Returns the function that formats all values. They have the same number of decimals. */
-const createValueWriter = (values: readonly Value[]): ((value: number | null) => string) => {
-  const write = createNumberWriter(
+const createValueWriter = (values: readonly Value[]): ((value: number) => string) =>
+  createNumberWriter(
     'value',
     values.map(({ value }) => value),
   );
-  return (value) => (value === null ? MISSING_TEXT : write(value));
-};
 
 interface Named {
   readonly values: readonly Value[];
@@ -779,13 +776,7 @@ interface Named {
 
 function createColumns(kind: string, { values, facts, inputs }: Named): readonly Column<Value>[] {
   const security: Column<Value> = nameColumn(facts);
-  const value = createNumericColumn<Value>({
-    id: 'value',
-    title: 'Value',
-    width: 110,
-    of: (row) => row.value,
-    write: createValueWriter(values),
-  });
+  const value: Column<Value> = { id: 'value', title: 'Value', width: 110, write: createValueWriter(values) };
   if (kind === 'selection')
     return [
       security,
@@ -802,29 +793,26 @@ function createColumns(kind: string, { values, facts, inputs }: Named): readonly
     ];
   if (kind !== 'weighting') return [security, value];
   const sum = values.reduce((total, row) => total + Math.max(row.value, 0), 0);
-  const weight = createNumericColumn<Value>({
+  const weight: Column<Value> = {
     id: 'weight',
     title: 'Weight',
     help: 'Share of the sum, before caps',
     width: 90,
-    of: (row) => (sum > 0 ? Math.max(row.value, 0) / sum : null),
+    value: (row) => (sum > 0 ? Math.max(row.value, 0) / sum : null),
     write: (share) => formatPercent(share, 3),
-  });
+  };
   return [security, value, weight];
 }
 
-const createInputColumn = ({ name, values }: InputColumn): Column<Value> => {
-  const write = createNumberWriter(name, [...values.values()]);
-  return createNumericColumn<Value>({
-    id: `input ${name}`,
-    title: name,
-    help: `Input ${name}`,
-    width: 80,
-    priority: 2,
-    of: ({ identifier }) => values.get(identifier) ?? null,
-    write: (value) => (value === null ? MISSING_TEXT : write(value)),
-  });
-};
+const createInputColumn = ({ name, values }: InputColumn): Column<Value> => ({
+  id: `input ${name}`,
+  title: name,
+  help: `Input ${name}`,
+  width: 80,
+  priority: 2,
+  value: ({ identifier }) => values.get(identifier) ?? null,
+  write: createNumberWriter(name, [...values.values()]),
+});
 
 /** Number of bars of the distribution, and minimum number of values to show it. */
 const BARS = 24;

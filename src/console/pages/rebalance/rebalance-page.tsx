@@ -12,7 +12,7 @@ import { Funnel } from '../../components/layout/bars.js';
 import { addPoints, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { awaitNames, useNameAddress } from '../../components/securities.js';
-import { addCurrency, type Column, createNumericColumn } from '../../components/table/model.js';
+import { addCurrency, type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import {
   formatAddress,
@@ -356,7 +356,6 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'identifier',
     title: 'Security',
     width: 132,
-    value: ({ identifier }) => identifier,
     show: (row) => (
       <>
         <strong>{row.identifier}</strong> {isAdded(row) && <Badge kind="good">added</Badge>}
@@ -365,43 +364,26 @@ const COLUMNS: readonly Column<Row>[] = [
       </>
     ),
   },
-  { id: 'company', title: 'Company', width: 110, grow: 2, priority: 6, value: ({ company }) => company },
-  { id: 'sector', title: 'Sector', width: 110, grow: 2, priority: 5, value: ({ sector }) => sector },
-  createNumericColumn({
-    id: 'before',
-    adds: true,
-    title: 'Before',
-    width: 76,
-    of: ({ before }) => before,
-    write: formatWeight,
-  }),
-  createNumericColumn({
+  { id: 'company', title: 'Company', width: 110, grow: 2, priority: 6 },
+  { id: 'sector', title: 'Sector', width: 110, grow: 2, priority: 5 },
+  { id: 'before', adds: true, title: 'Before', width: 76, write: formatWeight },
+  {
     id: 'after',
     adds: true,
     title: 'After',
     help: 'At the prices of the day in effect, to which weights have moved since the decision',
     width: 76,
-    of: ({ after }) => after,
     write: formatWeight,
-  }),
-  createNumericColumn({
-    id: 'change',
-    adds: true,
-    title: 'Change',
-    width: 80,
-    priority: 2,
-    of: ({ change }) => change,
-    write: addPoints,
-  }),
-  createNumericColumn({
+  },
+  { id: 'change', adds: true, title: 'Change', width: 80, priority: 2, write: addPoints },
+  {
     id: 'uncapped',
     title: 'Uncapped',
     help: 'Weight before capping, at the prices of the day in effect',
     width: 84,
     priority: 4,
-    of: ({ uncapped }) => uncapped,
     write: formatWeight,
-  }),
+  },
   {
     id: 'trade',
     title: 'Traded',
@@ -409,7 +391,6 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 116,
     priority: 3,
     align: 'right',
-    value: ({ trade }) => trade,
     show: ({ trade }) => (trade === 0 ? '–' : <span class={getSignClass(trade)}>{formatSigned(trade)}</span>),
   },
   {
@@ -418,9 +399,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Of the trade, in the currency of the index',
     width: 100,
     priority: 7,
-    align: 'right',
-    value: ({ price }) => price,
-    show: ({ price }) => formatDecimal(price),
+    write: formatDecimal,
   },
 ];
 
@@ -560,22 +539,15 @@ function Reconciliation({ reconciliation: { announced, accounts }, account, curr
 
 const RECONCILIATION_COLUMNS: readonly Column<Order>[] = [
   { id: 'name', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
-  createNumericColumn({
+  {
     id: 'announced',
     title: 'Announced',
     help: 'Shares ordered at the announcement, negative for a sale',
     width: 96,
-    of: (row) => row.shares_announced,
+    value: (row) => row.shares_announced,
     write: formatCount,
-  }),
-  createNumericColumn({
-    id: 'now',
-    title: 'Now',
-    help: 'Shares ordered now',
-    width: 84,
-    of: (row) => row.shares,
-    write: formatCount,
-  }),
+  },
+  { id: 'now', title: 'Now', help: 'Shares ordered now', width: 84, value: (row) => row.shares, write: formatCount },
   {
     id: 'change',
     title: 'Still to order',
@@ -586,33 +558,26 @@ const RECONCILIATION_COLUMNS: readonly Column<Order>[] = [
     copy: (row) => row.change,
     show: (row) => <span class={getSignClass(row.change)}>{formatCount(row.change)}</span>,
   },
-  createNumericColumn({
+  {
     id: 'worth',
     adds: true,
     title: 'Price moved',
     help: 'Since the announcement',
     width: 104,
     priority: 2,
-    of: ({ price, price_announced: before }) => price / before - 1,
+    value: ({ price, price_announced: before }) => price / before - 1,
     write: (value) => formatChange(value),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'price-announced',
     title: 'Price then',
     help: 'Close of the announcement, on the share basis of now',
     width: 124,
     priority: 4,
-    of: (row) => row.price_announced,
+    value: (row) => row.price_announced,
     write: formatDecimal,
-  }),
-  createNumericColumn({
-    id: 'price',
-    title: 'Price now',
-    width: 124,
-    priority: 3,
-    of: ({ price }) => price,
-    write: formatDecimal,
-  }),
+  },
+  { id: 'price', title: 'Price now', width: 124, priority: 3, write: formatDecimal },
 ];
 
 /** Request at first: a new portfolio buys the whole index. */
@@ -868,70 +833,54 @@ const formatDays = (days: number | null) =>
 
 const TRADE_COLUMNS: readonly Column<PackState['trades'][number]>[] = [
   { id: 'name', title: 'Security', width: 72, grow: 1, value: ({ identifier }) => identifier },
-  { id: 'side', title: 'Side', width: 52, value: ({ side }) => side },
-  createNumericColumn({ id: 'shares', title: 'Shares', width: 72, of: ({ shares }) => shares, write: formatCount }),
-  createNumericColumn({
-    id: 'value',
-    adds: true,
-    title: 'Value',
-    width: 100,
-    of: ({ value }) => value,
-    write: formatDecimal,
-  }),
-  createNumericColumn({
+  { id: 'side', title: 'Side', width: 52 },
+  { id: 'shares', title: 'Shares', width: 72, write: formatCount },
+  { id: 'value', adds: true, title: 'Value', width: 100, write: formatDecimal },
+  {
     id: 'before',
     adds: true,
     title: 'Before',
     width: 80,
     priority: 4,
-    of: (row) => row.weight_before,
+    value: (row) => row.weight_before,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'target',
     adds: true,
     title: 'Target',
     width: 80,
     priority: 3,
-    of: (row) => row.weight_target,
+    value: (row) => row.weight_target,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'after',
     adds: true,
     title: 'After',
     width: 80,
     priority: 5,
-    of: (row) => row.weight_after,
+    value: (row) => row.weight_after,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'days',
     title: 'Days',
     help: 'Days to trade at the given participation',
     width: 72,
     priority: 2,
-    of: (row) => row.days_to_trade,
+    value: (row) => row.days_to_trade,
     write: formatDays,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'adv',
     title: 'Of ADV',
     help: 'Shares over the mean daily volume: 100% is a whole day of it',
     width: 80,
     priority: 6,
-    of: (row) => row.adv_share,
+    value: (row) => row.adv_share,
     write: formatPercent,
-  }),
-  createNumericColumn({
-    id: 'cost',
-    adds: true,
-    title: 'Cost',
-    help: 'Expected',
-    width: 92,
-    priority: 6,
-    of: ({ cost }) => cost,
-    write: formatDecimal,
-  }),
-  { id: 'reason', title: 'Why', width: 84, priority: 7, value: ({ reason }) => reason },
+  },
+  { id: 'cost', adds: true, title: 'Cost', help: 'Expected', width: 92, priority: 6, write: formatDecimal },
+  { id: 'reason', title: 'Why', width: 84, priority: 7 },
 ];

@@ -23,7 +23,7 @@ import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section, useWidth } from '../../components/layout/page.js';
 import { createRegisterPage } from '../../components/register.js';
 import { createNameColumns, labelWithName, nameColumn } from '../../components/securities.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { tryAction, submitJob } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
@@ -308,13 +308,12 @@ function useModelIndex(model: string): string | undefined {
 const useModelStore = (model: string): string | undefined =>
   useStoredModels().find((one) => one.model.model_id === model)?.store ?? undefined;
 
-const VOLATILITY: Column<Name> = createNumericColumn({
+const VOLATILITY: Column<Name> = {
   id: 'volatility',
   title: 'Volatility',
   width: 100,
-  of: ({ volatility }) => volatility,
   write: formatPercent,
-});
+};
 
 type Source = RiskModelSummary['estimator'];
 
@@ -519,28 +518,19 @@ function EqualWeights({ label, name, views, ids }: EqualWeightsProps) {
     volatility: computeEqualWeightVolatility(view, ids),
   }));
   const first = rows[0]!; // at least one model
-  const columns: readonly Column<ModelVolatility>[] = [
+  const columns: Column<ModelVolatility>[] = [
     { id: 'model', title: 'Model', width: 140, grow: 1, value: ({ id }) => id },
-    createNumericColumn({
-      id: 'volatility',
-      title: 'Volatility',
-      width: 90,
-      of: ({ volatility }) => volatility,
-      write: formatPercent,
-    }),
-    ...(rows.length === 1
-      ? []
-      : [
-          createNumericColumn<ModelVolatility>({
-            id: 'difference',
-            title: 'Difference',
-            help: `To ${first.id}, in percentage points`,
-            width: 100,
-            of: (row) => (row === first ? null : row.volatility - first.volatility),
-            write: formatPoints,
-          }),
-        ]),
+    { id: 'volatility', title: 'Volatility', width: 90, write: formatPercent },
   ];
+  if (rows.length > 1)
+    columns.push({
+      id: 'difference',
+      title: 'Difference',
+      help: `To ${first.id}, in percentage points`,
+      width: 100,
+      value: (row) => (row === first ? null : row.volatility - first.volatility),
+      write: formatPoints,
+    });
   return <Table label={label} name={name} columns={columns} rows={rows} getKey={({ id }) => id} height={200} />;
 }
 
@@ -553,14 +543,14 @@ const createModelColumn = (
   summaries: readonly ModelSummary[],
 ): Column<ComparedSecurity> => {
   const estimator = summaries.find((summary) => summary.model_id === id)?.estimator;
-  return createNumericColumn({
+  return {
     id,
     title: id,
     help: `${estimator === undefined ? '' : `${ESTIMATORS[estimator]}, `}${start} to ${end}`,
     width: 96,
-    of: ({ identifier }) => volatilities[identifier] ?? null,
+    value: ({ identifier }) => volatilities[identifier] ?? null,
     write: formatPercent,
-  });
+  };
 };
 
 const CHOICE_PHRASES = {
@@ -786,33 +776,26 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 2,
     value: ({ index_id: index, estimator }) => index ?? (estimator === 'imported' ? 'the file' : 'a list'),
   },
-  createNumericColumn({ id: 'names', title: 'Securities', width: 84, of: ({ assets }) => assets, write: formatCount }),
-  createNumericColumn({
+  { id: 'names', title: 'Securities', width: 84, value: ({ assets }) => assets, write: formatCount },
+  {
     id: 'observations',
     title: 'Days',
     help: 'Daily returns used, without days on which a security has none',
     width: 76,
     priority: 4,
-    of: ({ observations }) => (observations === 0 ? null : observations),
+    value: ({ observations }) => (observations === 0 ? null : observations),
     write: (value) => (value === null ? MISSING_TEXT : formatCount(value)),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'correlation',
     title: 'Mean correlation',
     help: 'Mean of all pairs of securities',
     width: 130,
     priority: 3,
-    of: (row) => row.average_correlation,
+    value: (row) => row.average_correlation,
     write: formatDecimal,
-  }),
-  createNumericColumn({
-    id: 'factors',
-    title: 'Factors',
-    width: 76,
-    priority: 5,
-    of: ({ factors }) => factors,
-    write: formatCount,
-  }),
+  },
+  { id: 'factors', title: 'Factors', width: 76, priority: 5, write: formatCount },
   {
     id: 'definite',
     title: 'Valid',

@@ -17,7 +17,7 @@ import { SidePanel } from '../../components/layout/dialog.js';
 import { Entries, type Entry, Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
 import { usePhone } from '../../components/layout/viewport.js';
-import type { Column } from '../../components/table/model.js';
+import { type Column, readCell } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
@@ -671,7 +671,9 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
               <Table
                 label="days"
                 name="days"
-                columns={COLUMNS.filter(({ id, value }) => !RARE_COLUMNS.has(id) || rows.some((day) => value(day)))}
+                columns={COLUMNS.filter(
+                  (column) => !RARE_COLUMNS.has(column.id) || rows.some((day) => readCell(column, day)),
+                )}
                 rows={rows}
                 getKey={({ date }) => date}
                 searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
@@ -769,13 +771,7 @@ function Plan({ schedule }: { readonly schedule: Schedule }) {
 }
 
 const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
-  {
-    id: 'date',
-    title: 'Session',
-    width: 132,
-    value: ({ date }) => date,
-    show: ({ date }) => <WeekdayDate date={date} />,
-  },
+  { id: 'date', title: 'Session', width: 132, show: ({ date }) => <WeekdayDate date={date} /> },
   {
     id: 'state',
     title: 'State',

@@ -21,7 +21,7 @@ import { JobState } from '../../components/jobs.js';
 import { SidePanel } from '../../components/layout/dialog.js';
 import { Facts, Metrics } from '../../components/layout/facts.js';
 import { Page, Section } from '../../components/layout/page.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { tryAction, type OnRefusal, runIndex, submitJob } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
@@ -700,8 +700,8 @@ function createColumns(
       show: ({ test }) => listSpans(test).map((span, k) => [k > 0 && ', ', <span class="one-line">{span}</span>]),
     },
     { id: 'chosen', title: 'Chosen variant', width: 140, grow: 1, value: ({ variant }) => nameOf(variant) },
-    createNumericColumn({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
-    createNumericColumn({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),
+    { id: 'inside', title: 'In sample', width: 90, value: (row) => row.in_sample, write },
+    { id: 'outside', title: 'Out of sample', width: 110, value: (row) => row.out_of_sample, write },
     {
       id: 'place',
       title: 'Rank',
@@ -963,7 +963,7 @@ function createSweepColumns(pointers: readonly string[], labels: ParameterLabels
     show: ({ patch }) => pointer in patch && formatWithUnit(patch[pointer] as Json, labels(pointer).unit), // patch values are plain JSON
   }));
   return [
-    { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },
+    { id: 'rank', title: 'Rank', width: 56 },
     ...variedColumns,
     SHARPE_COLUMN,
     ...METRIC_COLUMNS,
@@ -978,14 +978,14 @@ function createSweepColumns(pointers: readonly string[], labels: ParameterLabels
   ];
 }
 
-const SHARPE_COLUMN: Column<SweepRow> = createNumericColumn({
+const SHARPE_COLUMN: Column<SweepRow> = {
   id: 'sharpe',
   title: 'Sharpe',
   help: 'Sharpe ratio, annualised',
   width: 76,
-  of: ({ metrics }) => metrics?.sharpe_ratio ?? null,
+  value: ({ metrics }) => metrics?.sharpe_ratio ?? null,
   write: (value) => formatDecimal(value, 3),
-});
+};
 
 const METRIC_COLUMNS: readonly Column<SweepRow>[] = [
   {
@@ -999,29 +999,29 @@ const METRIC_COLUMNS: readonly Column<SweepRow>[] = [
       <span class={getSignClass(metrics?.annualised_return)}>{formatChange(metrics?.annualised_return)}</span>
     ),
   },
-  createNumericColumn({
+  {
     id: 'volatility',
     title: 'Volatility',
     width: 88,
     priority: 3,
-    of: ({ metrics }) => metrics?.volatility ?? null,
+    value: ({ metrics }) => metrics?.volatility ?? null,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'drawdown',
     title: 'Drawdown',
     width: 90,
     priority: 4,
-    of: ({ metrics }) => metrics?.max_drawdown ?? null,
+    value: ({ metrics }) => metrics?.max_drawdown ?? null,
     write: formatPercent,
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'dsr',
     title: 'Deflated',
     help: 'Deflated Sharpe ratio',
     width: 84,
     priority: 5,
-    of: (row) => row.deflated_sharpe_ratio,
+    value: (row) => row.deflated_sharpe_ratio,
     write: formatPercent,
-  }),
+  },
 ];

@@ -13,7 +13,7 @@ import { Badge, Answered, EmptyState, Problem, Banner } from '../../components/f
 import { isOver, isQuiet, JobAct } from '../../components/jobs.js';
 import { keepWordsWhole, Facts } from '../../components/layout/facts.js';
 import { createRegisterPage } from '../../components/register.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column } from '../../components/table/model.js';
 import { getJob } from '../../state/live.js';
 import { mapResource, may, type Resource, service, useResource, type Trouble, useList } from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
@@ -187,31 +187,31 @@ const SWEEP_COLUMNS: readonly Column<Row>[] = [
 ];
 
 const FIGURE_COLUMNS: readonly Column<Row>[] = [
-  createNumericColumn({
+  {
     id: 'sharpe',
     title: 'Sharpe',
     help: 'Sharpe ratio of the best variant, annualised',
     width: 66,
-    of: findBestRatio,
+    value: findBestRatio,
     write: (value) => formatDecimal(value, 3),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'median',
     title: 'Median Sharpe',
     help: 'Median Sharpe ratio of all variants, annualised',
     width: 104,
     priority: 4,
-    of: findMedianRatio,
+    value: findMedianRatio,
     write: (value) => formatDecimal(value, 3),
-  }),
-  createNumericColumn({
+  },
+  {
     id: 'variants',
     title: 'Variants',
     width: 74,
     priority: 2,
-    of: ({ job }) => countVariants(job.request),
+    value: ({ job }) => countVariants(job.request),
     write: (value) => String(value ?? MISSING_TEXT),
-  }),
+  },
   {
     id: 'backtests',
     title: 'Backtests',

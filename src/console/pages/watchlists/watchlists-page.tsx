@@ -11,7 +11,7 @@ import { addSign, type LabelledFigure, Metrics } from '../../components/layout/f
 import { Section } from '../../components/layout/page.js';
 import { createRegisterPage, type Register } from '../../components/register.js';
 import { StoreSelect } from '../../components/stores.js';
-import { type Column, createNumericColumn } from '../../components/table/model.js';
+import { type Column, renderContent } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, navigate, type PageProps } from '../../state/location.js';
 import { mapResource, may, service, useList, useResource, type Resource } from '../../state/service.js';
@@ -320,14 +320,13 @@ function ShownList({ list }: { readonly list: PricedList | undefined }) {
 const createMedianColumn = (
   column: Pick<Column<PricedList>, 'id' | 'title' | 'priority'>,
   of: (list: PricedList) => number | null,
-): Column<PricedList> =>
-  createNumericColumn<PricedList>({
-    ...column,
-    help: 'Median of the securities with a price on the last date of the data store',
-    width: 110,
-    of: (list) => (list.isAwaited || list.traded.some(({ year }) => year === undefined) ? null : of(list)),
-    write: addSign,
-  });
+): Column<PricedList> => ({
+  ...column,
+  help: 'Median of the securities with a price on the last date of the data store',
+  width: 110,
+  value: (list) => (list.isAwaited || list.traded.some(({ year }) => year === undefined) ? null : of(list)),
+  write: addSign,
+});
 
 const COLUMNS: readonly Column<PricedList>[] = [
   {
@@ -335,7 +334,6 @@ const COLUMNS: readonly Column<PricedList>[] = [
     title: 'Watchlist',
     width: 110,
     grow: 2,
-    value: ({ name }) => name,
     show: ({ name, watchlist_id: id }) => <strong title={id}>{name}</strong>,
   },
   {
@@ -420,11 +418,10 @@ const createColumns = (terms: ColumnsTerms): readonly Column<Row>[] => [
     title: 'Security',
     width: 76,
     ideal: 110,
-    value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
   createCompanyColumn(terms),
-  { id: 'sector', title: 'Sector', width: 186, grow: 1, priority: 7, below: 'nothing', value: ({ sector }) => sector },
+  { id: 'sector', title: 'Sector', width: 186, grow: 1, priority: 7, below: 'nothing' },
   createCloseColumn(terms),
   createReturnColumn(terms, { id: 'day', title: '1 day', width: 72, of: ({ year }) => computeDayReturn(year) }),
   createReturnColumn(terms, {
@@ -450,7 +447,6 @@ const createColumns = (terms: ColumnsTerms): readonly Column<Row>[] => [
     width: 100,
     priority: 5,
     below: 'nothing',
-    value: ({ end }) => end,
     show: (row) => <span class={isPast(row, terms) ? 'quiet' : ''}>{row.end ?? MISSING_TEXT}</span>,
   },
 ];
@@ -507,7 +503,6 @@ const createCloseColumn = ({ currency, ...terms }: ColumnsTerms): Column<Row> =>
   help: currency === null ? 'As traded, in the currency of the security' : `As traded, in ${currency}`,
   width: currency === null ? 112 : 84,
   align: 'right',
-  value: ({ close }) => close,
   show: (row) => (
     <span class={isPast(row, { currency, ...terms }) ? 'quiet' : ''}>
       {formatMoney(
@@ -541,13 +536,11 @@ interface ReturnColumn extends Pick<Column<Row>, 'id' | 'title' | 'priority' | '
 
 function createReturnColumn(terms: ColumnsTerms, { of, width = 80, ...column }: ReturnColumn): Column<Row> {
   return {
-    ...createNumericColumn<Row>({
-      ...column,
-      help: 'With dividends, in the currency of the security',
-      width,
-      of: (row) => (isPast(row, terms) ? null : of(row)),
-      write: addSign,
-    }),
+    ...column,
+    help: 'With dividends, in the currency of the security',
+    width,
+    value: (row) => (isPast(row, terms) ? null : of(row)),
+    write: addSign,
     show: (row) =>
       isPast(row, terms) ? (
         <span class="quiet" title={row.isMissing ? undefined : `${formatChange(of(row))} to ${row.end}`}>
@@ -861,7 +854,7 @@ function formatTerms(rows: readonly Row[], lastDate: string, currency: string | 
 /** Returns a column that shows an outline while its values are loading. */
 const createAwaitedColumn = (column: Column<Row>): Column<Row> =>
   YEAR_COLUMNS.has(column.id)
-    ? { ...column, show: (row) => (row.isAwaited ? <ValueSkeleton /> : (column.show ?? column.value)(row)) }
+    ? { ...column, show: (row) => (row.isAwaited ? <ValueSkeleton /> : renderContent(column, row)) }
     : column;
 
 const watchlistRegister: Register<PricedList> = {

@@ -8,7 +8,7 @@ import { chooseTheme, THEMES } from '../state/appearance.js';
 import { copyText } from '../state/files.js';
 import { consoleLocation, formatAddress, navigate } from '../state/location.js';
 import { savedViews } from '../state/saved.js';
-import { may, service, useList, useResource } from '../state/service.js';
+import { may, service, useAnswer, useList, useResource } from '../state/service.js';
 import { findLastVisit, getVisitedPath, recentVisits } from '../state/stored-list.js';
 import { formatKeptAddress, isUnregistered, useStores } from '../state/stores.js';
 import { showToast } from '../state/toasts.js';
@@ -290,12 +290,9 @@ function useTargets(typed: string, onShortcuts: () => void): readonly Target[] {
   const watchlists = useList('watchlists');
   const plugins = useList('plug-ins');
   const models = useList('risk models');
-  const results = useResource('palette results', (signal) =>
-    service.value.call('listJobs', {
-      query: { kind: ['sweep', 'optimise', 'render'], status: ['succeeded'], limit: RESULTS_MAX },
-      signal,
-    }),
-  );
+  const results = useAnswer('listJobs', {
+    query: { kind: ['sweep', 'optimise', 'render'], status: ['succeeded'], limit: RESULTS_MAX },
+  });
   const securities = useSecurityTargets(text, stores.data?.stores ?? [], SHOWN_MAX);
   const all: readonly Target[] = [
     ...PAGE_TARGETS,

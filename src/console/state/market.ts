@@ -3,7 +3,7 @@ import { useContext } from 'preact/hooks';
 import type { OverviewView, ReferenceEntry } from '#clients/typescript/divisor.js';
 import { createPlainSentence } from '../words/methodology.js';
 import type { Json, JsonObject } from '../words/paths.js';
-import { service, useList, useResource } from './service.js';
+import { service, useAnswer, useList, useResource } from './service.js';
 
 /** Returns the calendars, sorted by code. Returns none until they are loaded. */
 export function useCalendars() {
@@ -22,9 +22,7 @@ export const useExchanges = (): ReadonlyMap<string, string> =>
  * @param store null for the served store
  */
 export const useFields = (store: string | null) =>
-  useResource(`fields ${store ?? ''}`, (signal) =>
-    service.value.call('listFields', { query: store === null ? {} : { store_id: store }, signal }),
-  );
+  useAnswer('listFields', { query: store === null ? {} : { store_id: store } });
 
 export const useFieldsOfRun = ({ store_id: store }: Pick<OverviewView, 'store_id'>) => useFields(store);
 
@@ -38,9 +36,7 @@ export function useIndexStore(definition: object | undefined): string | null | u
   const ownStore = document?.['store_id'];
   const hasStore = typeof ownStore === 'string' && ownStore !== '';
   const references = document === undefined || hasStore ? [] : listNamedIndices(document);
-  const indices = useResource(references.length === 0 ? null : 'indices', (signal) =>
-    service.value.call('listIndices', { signal }),
-  );
+  const indices = useAnswer('listIndices', references.length === 0 ? null : {});
   if (document === undefined) return undefined;
   if (hasStore) return ownStore;
   if (references.length > 0 && indices.data === undefined && indices.trouble === null) return undefined;

@@ -10,16 +10,14 @@ import { formatJobId } from '../words/jobs.js';
 import { isObject, type Json } from '../words/paths.js';
 import { health } from './live.js';
 import { formatAddress, getParameter } from './location.js';
-import { createTrouble, prefetch, service, useResource } from './service.js';
+import { createTrouble, prefetch, service, useAnswer } from './service.js';
 
 /** Maximum number of failed runs per request, as in the service. */
 const ASKED_MAX = 500;
 
 /** Returns the failed runs by the id of their index or strategy. A failed run is listed until there is a new run. */
 export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
-  const failedJobs = useResource('failed runs', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
-  );
+  const failedJobs = useAnswer('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX } });
   return new Map((failedJobs.data?.jobs ?? []).map((job) => [formatJobId(job), job]));
 }
 

@@ -3,6 +3,8 @@ import { useMemo } from 'preact/hooks';
 import {
   createDivisorClient,
   DivisorError,
+  type OperationId,
+  type Operations,
   type PrincipalView,
   UnreachableError,
 } from '#clients/typescript/divisor.js';
@@ -323,7 +325,27 @@ export function useResource<T>(
   };
 }
 
-/** Operations that list all documents or types of a kind, by the key of their request. */
+/**
+ * Reads the response of an operation. Parts of a page with the same request share it.
+ * @param request null sends none
+ */
+export const useAnswer = <K extends OperationId>(
+  operation: K,
+  request: Operations[K]['request'] | null,
+  options?: ResourceOptions,
+): Resource<Operations[K]['answer']> =>
+  useResource(
+    request === null ? null : `${operation} ${JSON.stringify(request)}`,
+    (signal) => (service.value.call as CallOf<K>)(operation, { ...request!, signal }), // not called without a request
+    options,
+  );
+
+type CallOf<K extends OperationId> = (
+  operation: K,
+  request: Operations[K]['request'] & { readonly signal: AbortSignal },
+) => Promise<Operations[K]['answer']>;
+
+/** Operations that list all documents or types of a kind, by its name. */
 const LISTS = {
   backtests: 'listBacktests',
   calendars: 'listCalendars',
@@ -347,7 +369,7 @@ const LISTS = {
 
 /** Reads a whole list. Parts of a page with the same list share one request. */
 export const useList = <K extends keyof typeof LISTS>(name: K, options?: ResourceOptions) =>
-  useResource(name, (signal) => service.value.call(LISTS[name], { signal }), options);
+  useAnswer(LISTS[name], {}, options);
 
 /** Adds to the message of a failed read request that it will be repeated automatically. */
 const toRetriedTrouble = (trouble: Trouble): Trouble =>

@@ -1,11 +1,10 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { health } from './live.js';
 import { addQuery, consoleLocation, getParameter } from './location.js';
-import { service, useResource } from './service.js';
+import { useAnswer } from './service.js';
 
 /** Reads the registered data stores. @param isNeeded false if they are not read yet */
-export const useStores = (isNeeded = true) =>
-  useResource(isNeeded ? 'stores' : null, (signal) => service.value.call('listStores', { signal }));
+export const useStores = (isNeeded = true) => useAnswer('listStores', isNeeded ? {} : null);
 
 /**
  * Returns the data store of a document: the named one, or the served one if the document names none.

@@ -6,8 +6,8 @@ import { type Column, computeWidth, isNumeric, moveColumn, type Sort, type Table
 const NUMBER_FILTERS = '5, > 5, <= 5 or 2..5';
 
 /** Returns true if a text can be the filter of a column. An empty text filters nothing. */
-const isFilter = <R,>({ align }: Column<R>, text = ''): boolean =>
-  text.trim() === '' || parseFilter(text, align === 'right', false) !== undefined;
+const isFilter = <R,>(column: Column<R>, text = ''): boolean =>
+  text.trim() === '' || parseFilter(text, isNumeric(column), false) !== undefined;
 
 interface FilterProblemsProps<R> {
   readonly columns: readonly Column<R>[];

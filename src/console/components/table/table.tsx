@@ -369,7 +369,7 @@ function SecondLine<R>(props: SecondLineProps<R>) {
       style={{ gridColumn: `${from} / -1`, ...(isWrapped && { height: `${computeHeightBelow(props)}px` }) }}
     >
       {below.toSorted(compareWraps).map((column) => {
-        const { id, title, lines, align = '' } = column;
+        const { id, title, lines } = column;
         const content = renderContentBelow(row, column);
         if (!content || content === MISSING_TEXT) return null;
         const isWhole = column.below === 'titled' || (column.below !== 'text' && isNumberOrDate(row, column));
@@ -377,7 +377,9 @@ function SecondLine<R>(props: SecondLineProps<R>) {
         return (
           <span
             key={id}
-            class={[isWhole && 'whole', lines !== undefined && 'wraps', align].filter(Boolean).join(' ')}
+            class={[isWhole && 'whole', lines !== undefined && 'wraps', isNumeric(column) && 'right']
+              .filter(Boolean)
+              .join(' ')}
             style={lines === undefined ? {} : { '--lines': lineCounts[id] ?? 1 }}
             data-below={id}
           >
@@ -423,7 +425,7 @@ function GroupCells<R>({ entry, fits, ...props }: CellsProps<R> & { readonly ent
     <>
       {fits.map((column, k) => {
         if (k === start) {
-          const { align: _, lines: __, ...plain } = titleColumn;
+          const { align: _, write: __, lines: ___, ...plain } = titleColumn;
           return renderCell({ ...props, pinned, column: plain, span: end - start }, title);
         }
         const sum = sums[k];

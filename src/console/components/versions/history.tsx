@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { OPERATIONS } from '#clients/typescript/contract.js';
 import type { RuleTypes, VersionDifference, VersionList } from '#clients/typescript/divisor.js';
 import { getParameter } from '../../state/location.js';
-import { type Scope, service, useResource } from '../../state/service.js';
+import { type Scope, service, useAnswer } from '../../state/service.js';
 import { createLazyComponent } from '../feedback.js';
 
 /** Name in the operations and scope of a write, by noun of each kind of document with versions. */
@@ -96,7 +96,7 @@ export function restoreVersion(family: VersionedFamily, { version, ifMatch, note
 
 /** Returns the catalogue of the index fields; undefined for other documents and until it is loaded. */
 export const useTypes = ({ kind }: VersionedFamily): RuleTypes | undefined =>
-  useResource(kind === 'index' ? 'rule types' : null, (signal) => service.value.call('listRuleTypes', { signal }), {
+  useAnswer('listRuleTypes', kind === 'index' ? {} : null, {
     follows: false,
   }).data;
 

@@ -19,7 +19,7 @@ import { tryAction, useAsking } from '../../state/actions.js';
 import { health } from '../../state/live.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
-import { may, notifyChange, type Resource, service, useResource } from '../../state/service.js';
+import { may, notifyChange, type Resource, service, useAnswer, useResource } from '../../state/service.js';
 import { findStoreOfDocument, getChosenStore } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import { formatActionValue, formatType, isOverdue, isUndecided } from '../../words/actions.js';
@@ -335,9 +335,7 @@ interface ActionPanelProps {
 /** Renders a corporate action: its terms, its effect on each index, and the decision. */
 function ActionPanel({ id, onClose }: ActionPanelProps) {
   const store = getChosenStore();
-  const action = useResource(`action ${store} ${id}`, (signal) =>
-    service.value.call('getAction', { params: { action_id: id }, query: { store_id: store }, signal }),
-  );
+  const action = useAnswer('getAction', { params: { action_id: id }, query: { store_id: store } });
   return (
     <SidePanel
       title={

@@ -23,7 +23,7 @@ import { ChangeTable, Sentences, WrittenTable } from '../../components/versions/
 import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/market.js';
-import { mapResource, may, notifyChange, principal, service, useResource } from '../../state/service.js';
+import { mapResource, may, notifyChange, principal, service, useAnswer } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatActionValue, formatType } from '../../words/actions.js';
 import {
@@ -249,9 +249,7 @@ interface ApprovalPanelProps {
 
 /** Renders an approval: the requested change, the comments and the decision. */
 function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
-  const approval = useResource(`approval ${id}`, (signal) =>
-    service.value.call('getApproval', { params: { approval_id: id }, signal }),
-  );
+  const approval = useAnswer('getApproval', { params: { approval_id: id } });
   return (
     <SidePanel title={`Approval ${id}`} onClose={onClose}>
       <Answered resource={approval} what="the approval">
@@ -373,8 +371,7 @@ const STATES = Object.keys(STATE_KINDS) as State[]; // Object.keys returns plain
 /** Maximum number of approvals that are loaded and counted. */
 const LISTED_MAX = 500;
 
-const useApprovals = () =>
-  useResource('approvals', (signal) => service.value.call('listApprovals', { query: { limit: LISTED_MAX }, signal }));
+const useApprovals = () => useAnswer('listApprovals', { query: { limit: LISTED_MAX } });
 
 /** Renders what would be changed by the pending request that expires first. */
 function FirstPending({ approvals }: { readonly approvals: readonly Approval[] }) {
@@ -382,9 +379,7 @@ function FirstPending({ approvals }: { readonly approvals: readonly Approval[] }
     .filter(({ state }) => state === 'pending')
     .toSorted((a, b) => (a.expires_at < b.expires_at ? -1 : 1));
   const id = first?.approval_id;
-  const approval = useResource(id === undefined ? null : `approval ${id}`, (signal) =>
-    service.value.call('getApproval', { params: { approval_id: id! }, signal }),
-  );
+  const approval = useAnswer('getApproval', id === undefined ? null : { params: { approval_id: id } });
   if (id === undefined || approval.data?.facts == null) return null;
   return (
     <Section

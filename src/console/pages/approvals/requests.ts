@@ -1,7 +1,7 @@
 import type { Approval } from '#clients/typescript/divisor.js';
 import type { BadgeKind } from '../../components/feedback.js';
 import { formatAddress } from '../../state/location.js';
-import { type ResourceOptions, service, useResource } from '../../state/service.js';
+import { type ResourceOptions, useAnswer } from '../../state/service.js';
 import { formatIndexAddress, formatScheduleAddress, storeAddress } from '../../words/addresses.js';
 
 /** Badge kinds by state. Choices list the states in this order. */
@@ -64,8 +64,4 @@ export function selectLastLevels({ facts }: Pick<Approval, 'facts'>): LastLevels
 
 /** Reads the requests that wait for approval, and the rules of approvals. */
 export const usePendingApprovals = (options: ResourceOptions = {}) =>
-  useResource(
-    'pending approvals',
-    (signal) => service.value.call('listApprovals', { query: { state: 'pending' }, signal }),
-    options,
-  );
+  useAnswer('listApprovals', { query: { state: 'pending' } }, options);

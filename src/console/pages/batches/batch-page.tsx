@@ -12,7 +12,7 @@ import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob } from '../../state/live.js';
 import { getParameter, type PageProps, setParameters } from '../../state/location.js';
-import { service, useList, useResource } from '../../state/service.js';
+import { service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
@@ -414,9 +414,7 @@ const ACCOUNT_COLUMNS: readonly Column<SolvedAccount>[] = [
 /** Page of a batch: its figures, the distribution of the tracking error, conflicts by rule, and the accounts. */
 export function BatchPage({ params }: PageProps) {
   const id = params['id'] ?? '';
-  const job = useResource(`job batch ${id}`, (signal) =>
-    service.value.call('getJob', { params: { job_id: `batch:${id}` }, signal }),
-  );
+  const job = useAnswer('getJob', { params: { job_id: `batch:${id}` } });
   const parent = (job.data?.request as { readonly parent: string } | undefined)?.parent; // every batch request has a parent
   const indices = useList('indices');
   const currency = indices.data?.indices.find((index) => index.id === parent)?.currency ?? null;

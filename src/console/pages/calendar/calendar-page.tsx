@@ -13,7 +13,7 @@ import { Table } from '../../components/table/table.js';
 import { tryAction } from '../../state/actions.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
 import { useExchanges } from '../../state/market.js';
-import { hasKey, service, useList, useResource } from '../../state/service.js';
+import { hasKey, service, useAnswer, useList } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses.js';
 import { formatDaysTo, formatToday, subtractMonths } from '../../words/dates.js';
@@ -188,11 +188,7 @@ export function CalendarPage() {
     ...filter,
     from: findFirstDate(getParameter('from'), view === 'month' ? (month ?? formatToday().slice(0, 7)) : null),
   };
-  const events = useResource(
-    `events ${JSON.stringify(query)}`,
-    (signal) => service.value.call('listEvents', { query, signal }),
-    { keeps: true },
-  );
+  const events = useAnswer('listEvents', { query }, { keeps: true });
   const exchanges = useExchanges();
   const file = formatAddress('/events', { kinds: kinds.join() || null, index_ids: index, format: 'ics' });
   return (

@@ -15,7 +15,7 @@ import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { navigate, type PageProps } from '../../state/location.js';
 import { useExchanges } from '../../state/market.js';
-import { createTrouble, may, service, type Trouble, useResource } from '../../state/service.js';
+import { createTrouble, may, service, type Trouble, useAnswer, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses.js';
 import { formatWeekday, isDate } from '../../words/dates.js';
@@ -288,9 +288,7 @@ type Event = EventsView['events'][number];
 
 /** Renders the days of the next year on which an exchange is closed or has other hours. */
 function Holidays({ code }: { readonly code: string }) {
-  const events = useResource('events holidays', (signal) =>
-    service.value.call('listEvents', { query: { kinds: ['holiday', 'early_close', 'closure'] }, signal }),
-  );
+  const events = useAnswer('listEvents', { query: { kinds: ['holiday', 'early_close', 'closure'] } });
   return (
     <Section title="Coming holidays and changes" aside="the next year">
       <Answered resource={events} what="the holidays">

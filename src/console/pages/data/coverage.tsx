@@ -12,7 +12,7 @@ import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, NamesStore, useNames } from '../../state/market.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useAnswer, useResource } from '../../state/service.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { formatDatapoint } from '../../words/datapoints.js';
 import { countValues, formatCount, formatPercent, MISSING_TEXT } from '../../words/numbers.js';
@@ -415,9 +415,7 @@ function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly 
 
 /** Renders a few values of a field, with their unit and session. */
 function Values({ field, store }: { readonly field: string; readonly store: string }) {
-  const values = useResource(`values ${field} ${store}`, (signal) =>
-    service.value.call('evaluateDatapoint', { query: { store_id: store }, body: { expression: field }, signal }),
-  );
+  const values = useAnswer('evaluateDatapoint', { query: { store_id: store }, body: { expression: field } });
   return (
     <Answered resource={values} what={`the values of ${field}`}>
       {({ values: all, as_of: session, unit, findings }) => (

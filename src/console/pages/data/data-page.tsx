@@ -9,7 +9,7 @@ import { createRegisterPage, type Register, RegisterTable } from '../../componen
 import { type Column } from '../../components/table/model.js';
 import { activateStore } from '../../state/actions.js';
 import { health } from '../../state/live.js';
-import { mapResource, may, type Resource, service, useResource } from '../../state/service.js';
+import { mapResource, may, type Resource, useAnswer } from '../../state/service.js';
 import { useStores } from '../../state/stores.js';
 import { storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
@@ -26,9 +26,7 @@ const SHOWN = 4;
 
 /** Renders the newest versions of the data of a store, and the rows that each version changed. */
 function LatestVersions({ store: { store_id: id } }: { readonly store: DataStore }) {
-  const list = useResource(`data versions ${id}`, (signal) =>
-    service.value.call('listDataVersions', { params: { store_id: id }, signal }),
-  );
+  const list = useAnswer('listDataVersions', { params: { store_id: id } });
   return (
     <Section title="Latest versions" aside={<a href={`${storeAddress(id)}?tab=versions`}>All versions</a>}>
       <Answered resource={list} what="the versions of the data">

@@ -24,7 +24,7 @@ import { Table } from '../../components/table/table.js';
 import { VersionHistory } from '../../components/versions/history.js';
 import { activateStore, tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
 import { addQuery, getParameter, navigate, type PageProps, setParameters } from '../../state/location.js';
-import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useAnswer, useList, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatApprovalAddress } from '../../words/addresses.js';
 import { formatMoment, isDate } from '../../words/dates.js';
@@ -135,9 +135,7 @@ type Override = PriceOverrides['overrides'][number];
 
 function Overrides({ store }: { readonly store: DataStore }) {
   const { store_id: id, managed } = store;
-  const overrideList = useResource(`overrides ${id}`, (signal) =>
-    service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
-  );
+  const overrideList = useAnswer('listPriceOverrides', { params: { store_id: id } });
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   if (managed)
     return (
@@ -346,9 +344,7 @@ type Cell = DataDifference['changes'][number];
 /** Renders the versions of a store that were served. Each shows its origin and its changes. */
 function DataVersions({ store }: { readonly store: DataStore }) {
   const { store_id: id } = store;
-  const list = useResource(`data versions ${id}`, (signal) =>
-    service.value.call('listDataVersions', { params: { store_id: id }, signal }),
-  );
+  const list = useAnswer('listDataVersions', { params: { store_id: id } });
   return (
     <Answered resource={list} what="the versions of the data">
       {({ versions, total }) => {
@@ -392,16 +388,11 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
   const { store_id: id } = store;
   const { version } = shown;
   const isCompared = version > 1;
-  const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>
-    service.value.call('diffDataVersions', {
-      params: { store_id: id },
-      query: { from: version - 1, to: version },
-      signal,
-    }),
+  const difference = useAnswer(
+    'diffDataVersions',
+    isCompared ? { params: { store_id: id }, query: { from: version - 1, to: version } } : null,
   );
-  const overrides = useResource(isCompared ? `overrides ${id}` : null, (signal) =>
-    service.value.call('listPriceOverrides', { params: { store_id: id }, signal }),
-  );
+  const overrides = useAnswer('listPriceOverrides', isCompared ? { params: { store_id: id } } : null);
   const findOverride = ({ identifier, date, field }: Cell) =>
     field === 'CLOSE'
       ? overrides.data?.overrides.find((one) => one.identifier === identifier && one.date === date)
@@ -590,9 +581,7 @@ const TABS: readonly Tab[] = STORE_PARTS;
 
 export function StorePage({ params }: PageProps) {
   const id = params['id']!; // the address contains the id
-  const store = useResource(`store ${id}`, (signal) =>
-    service.value.call('getStore', { params: { store_id: id }, signal }),
-  );
+  const store = useAnswer('getStore', { params: { store_id: id } });
   const { data, trouble, reload } = store;
   if (data === undefined && trouble !== null)
     return (

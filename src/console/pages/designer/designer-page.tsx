@@ -40,6 +40,7 @@ import {
   notifyChange,
   service,
   type Trouble,
+  useAnswer,
   useList,
   useResource,
   worldVersion,
@@ -741,8 +742,7 @@ async function loadTemplate(template: string, id: string | null, signal: AbortSi
 
 /** Returns the documents of a template that are not stored yet. Returns undefined until this is known. */
 function useAbsent(documents: readonly JsonObject[] = []): readonly JsonObject[] | undefined {
-  const key = documents.length === 0 ? null : 'indices';
-  const indices = useResource(key, (signal) => service.value.call('listIndices', { signal }));
+  const indices = useAnswer('listIndices', documents.length === 0 ? null : {});
   if (documents.length === 0) return documents;
   if (indices.data === undefined) return indices.trouble === null ? undefined : [];
   const storedIds = new Set(indices.data.indices.map(({ id }) => id));

@@ -27,7 +27,7 @@ import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress, type PageProps, getParameter, navigate } from '../../state/location.js';
 import { usePlainSentences } from '../../state/market.js';
-import { may, type Resource, service, useList, useResource, type Scope } from '../../state/service.js';
+import { may, type Resource, type Scope, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { PRICE_BASIS } from '../../words/datapoints.js';
 import { createMomentFigure, formatMoment, formatToday } from '../../words/dates.js';
@@ -101,7 +101,7 @@ const MARKDOWN = 'text/markdown';
 /** Page of the benchmark statement of an index, which can be printed or saved. */
 function StatementPage({ id }: { readonly id: string }) {
   const params = { index_id: id };
-  const statement = useResource(`statement ${id}`, (signal) => service.value.call('getStatement', { params, signal }));
+  const statement = useAnswer('getStatement', { params });
   return (
     <Page
       title={`Statement of ${id}`}
@@ -1106,10 +1106,7 @@ const FIELD_CHANGES = { url: { label: 'Address', isWide: true } };
 const formatList = (values: Json | undefined, all: string): readonly string[] =>
   Array.isArray(values) && values.length > 0 ? values.map(String) : [all];
 
-const useDeliveries = (client: string) =>
-  useResource(`sent to ${client}`, (signal) =>
-    service.value.call('listDeliveries', { params: { client_id: client }, signal }),
-  );
+const useDeliveries = (client: string) => useAnswer('listDeliveries', { params: { client_id: client } });
 
 /** Renders what was delivered to a client, what the client may receive, and its targets. */
 function Delivered({ client, document }: { readonly client: string; readonly document: JsonObject }) {

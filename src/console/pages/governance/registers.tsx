@@ -19,7 +19,7 @@ import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { formatAddress } from '../../state/location.js';
 import { type AuditVerdict, canVerify, verifyAuditLog } from '../../state/log-verification.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useAnswer, useResource } from '../../state/service.js';
 import {
   formatApprovalAddress,
   formatClosuresAddress,
@@ -428,9 +428,7 @@ function SentFiles({ clients }: { readonly clients: readonly ListedClient[] }) {
 
 function Files({ latest: { schedule_id: schedule, date } }: { readonly latest: SentFile }) {
   const params = { schedule_id: schedule, date };
-  const dayDeliveries = useResource(`files of ${schedule} ${date}`, (signal) =>
-    service.value.call('listDayDeliveries', { params, signal }),
-  );
+  const dayDeliveries = useAnswer('listDayDeliveries', { params });
   return (
     <Section
       title={`Files of ${date}`}

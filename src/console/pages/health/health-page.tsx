@@ -11,7 +11,7 @@ import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { checkHealth, getCheckKind, health, isFollowing, liveJobs } from '../../state/live.js';
 import { formatAddress } from '../../state/location.js';
-import { createTrouble, principal, service, useList, useResource } from '../../state/service.js';
+import { createTrouble, principal, service, useAnswer, useList } from '../../state/service.js';
 import { createStoredList } from '../../state/stored-list.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
@@ -26,12 +26,7 @@ const JOBS_MAX = 500;
 
 /** Renders the stored jobs by the day on which they ended. A day opens to its failed jobs. */
 function JobDays() {
-  const jobs = useResource('ended jobs', (signal) =>
-    service.value.call('listJobs', {
-      query: { limit: JOBS_MAX, status: ['succeeded', 'failed', 'cancelled'] },
-      signal,
-    }),
-  );
+  const jobs = useAnswer('listJobs', { query: { limit: JOBS_MAX, status: ['succeeded', 'failed', 'cancelled'] } });
   return (
     <Section title="Ended jobs" aside={`the newest ${JOBS_MAX} that the service stores`}>
       <Answered resource={jobs} what="the jobs">

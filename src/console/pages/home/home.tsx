@@ -42,7 +42,7 @@ import {
 import { health, isOtherStore, liveJobs } from '../../state/live.js';
 import { navigate } from '../../state/location.js';
 import { describeRunLag, getBacktestRequest, isLater, STORE_BEHIND, useFailedRuns } from '../../state/runs.js';
-import { may, notifyChange, service, useList, useResource } from '../../state/service.js';
+import { may, notifyChange, service, useAnswer, useList } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { startTour } from '../../state/tour.js';
 import { formatCompareAddress, formatIndexAddress, storeAddress } from '../../words/addresses.js';
@@ -531,10 +531,9 @@ function findYearReturn(run: RunSummaryRow | null): number | null {
 const SHOWN_MAX = 6;
 
 function LatestJobs() {
-  const jobs = useResource(
-    'jobs latest',
-    (signal) =>
-      service.value.call('listJobs', { query: { status: ['succeeded', 'failed'], limit: SHOWN_MAX }, signal }),
+  const jobs = useAnswer(
+    'listJobs',
+    { query: { status: ['succeeded', 'failed'], limit: SHOWN_MAX } },
     { isLater: true },
   );
   if (jobs.data === undefined || jobs.data.jobs.length === 0) return null;
@@ -721,9 +720,7 @@ const HOME_KINDS: Readonly<Record<DataStore['kind'], string>> = {
 /** Renders the number of securities, the dates and the data warnings of the served store. */
 function ServedStore({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, kind, identifiers, start, end, last_loaded_at: loadedAt, status } = store;
-  const dataStore = useResource(`store ${id}`, (signal) =>
-    service.value.call('getStore', { params: { store_id: id }, signal }),
-  );
+  const dataStore = useAnswer('getStore', { params: { store_id: id } });
   const findings = dataStore.data?.findings ?? [];
   /** Formats a figure. While a store is loading, it has neither dates nor counts. */
   function renderValue<T extends string | number>(

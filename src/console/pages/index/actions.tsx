@@ -14,7 +14,7 @@ import { WrittenTable } from '../../components/versions/change-table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { type NameFacts, useNames } from '../../state/market.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useAnswer, useResource } from '../../state/service.js';
 import { formatActionValue, formatType } from '../../words/actions.js';
 import { parseDayNumber, subtractMonths } from '../../words/dates.js';
 import {
@@ -170,11 +170,7 @@ const DIVISOR_COLUMN: Column<IndexAction> = {
 function useDividendPoints(id: string) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  return useResource(
-    `dividend points ${formatRunKey(id)} ${range?.from} ${range?.to}`,
-    (signal) => service.value.call('getDividendPoints', { params: { index_id: id }, query, signal }),
-    { keeps: true },
-  );
+  return useAnswer('getDividendPoints', { params: { index_id: id }, query }, { keeps: true });
 }
 
 /** Returns the dividends of twelve months, their yield, and the announced dividends, in index points. */

@@ -19,8 +19,8 @@ import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun, useNames } from '../../state/market.js';
-import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { service, useList, useResource } from '../../state/service.js';
+import { readShownRun } from '../../state/runs.js';
+import { useAnswer, useList } from '../../state/service.js';
 import { addReturn, formatFactor, formatLabel, returnText } from '../../words/labels.js';
 import {
   countValues,
@@ -150,11 +150,7 @@ function FactorAttribution({ id }: { readonly id: string }) {
   const range = findChosenRange();
   const model = MODELS.find(({ value }) => value === getParameter('factors'))?.value ?? 'styles';
   const query = { ...readShownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const view = useResource(
-    `factor attribution ${formatRunKey(id)} ${model} ${range?.from} ${range?.to}`,
-    (signal) => service.value.call('getFactorAttribution', { params: { index_id: id }, query, signal }),
-    { keeps: true },
-  );
+  const view = useAnswer('getFactorAttribution', { params: { index_id: id }, query }, { keeps: true });
   return (
     <Section
       title="By factor"
@@ -270,9 +266,7 @@ interface AttributionProps {
 function useReference(id: string) {
   const indices = useList('indices');
   const otherIndices = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
-  const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
-  );
+  const performance = useAnswer('getPerformance', { params: { index_id: id }, query: readShownRun() });
   // The default benchmark is the benchmark of the run if that is an index.
   const usual = otherIndices.find(({ id: other }) => other === performance.data?.benchmark)?.id ?? null;
   const requestedReference = getParameter('against');
@@ -300,17 +294,11 @@ export function Attribution({ id, run }: AttributionProps) {
   const fields = useFieldsOfRun(run);
   const hasNoSectors = listGroupColumns(fields.data)?.includes('SECTOR') === false;
   const areFieldsKnown = fields.data !== undefined || fields.trouble !== null;
-  const names = useResource(
-    `attribution ${formatRunKey(id)} ${range?.from} ${range?.to}`,
-    (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
-    { keeps: true },
-  );
+  const names = useAnswer('getAttribution', { params: { index_id: id }, query: window }, { keeps: true });
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
-  const groups = useResource(
-    isKnown && areFieldsKnown && !hasNoSectors
-      ? `groups ${formatRunKey(id)} ${range?.from} ${range?.to} ${against}`
-      : null,
-    (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
+  const groups = useAnswer(
+    'getGroupAttribution',
+    isKnown && areFieldsKnown && !hasNoSectors ? { params: { index_id: id }, query } : null,
     { keeps: true },
   );
   return (

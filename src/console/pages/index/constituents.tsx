@@ -15,7 +15,7 @@ import { type Column } from '../../components/table/model.js';
 import { awaitNames, useNameAddress } from '../../components/securities.js';
 import { isCash, type NameFacts, useNames } from '../../state/market.js';
 import { getParameter, setParameters } from '../../state/location.js';
-import { service, useResource, useList } from '../../state/service.js';
+import { service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import {
@@ -271,12 +271,9 @@ interface ExplanationProps {
  */
 export function Explanation({ id, identifier, asOf, stale, uncappedInEffect, onClose }: ExplanationProps) {
   const run = useDefinitionRun(id, stale);
-  const chain = useResource(run === null ? null : `explain ${id} ${identifier} ${asOf} ${run.run_id ?? ''}`, (signal) =>
-    service.value.call('explainName', {
-      params: { index_id: id, identifier },
-      query: { as_of: asOf, ...run },
-      signal,
-    }),
+  const chain = useAnswer(
+    'explainName',
+    run === null ? null : { params: { index_id: id, identifier }, query: { as_of: asOf, ...run } },
   );
   return (
     <SidePanel title={`${identifier} in ${id}`} onClose={onClose}>

@@ -28,7 +28,7 @@ import {
   readOverview,
   readShownRun,
 } from '../../state/runs.js';
-import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useAnswer, useList, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
 import {
@@ -65,9 +65,7 @@ interface OtherRunProps {
 
 /** Renders a note if the page shows a run that is not the latest. */
 function OtherRun({ id, trouble }: OtherRunProps) {
-  const list = useResource(`runs ${id}`, (signal) =>
-    service.value.call('listRuns', { params: { index_id: id }, signal }),
-  );
+  const list = useAnswer('listRuns', { params: { index_id: id } });
   const schemas = useSchemas();
   const { run_id: shown = null } = readShownRun();
   const run = list.data?.runs.find(({ run_id: one }) => one === shown);
@@ -509,9 +507,7 @@ function Part({ tab, id, run, tracked, underlying, overlay }: PartProps) {
 function Methodology({ index }: { readonly index: IndexDocument }) {
   const { id } = index;
   const store = useIndexStore(index) ?? null;
-  const words = useResource(`methodology ${id}`, (signal) =>
-    service.value.call('getMethodology', { params: { index_id: id }, signal }),
-  );
+  const words = useAnswer('getMethodology', { params: { index_id: id } });
   return (
     <div class="stack gap-4 index-part">
       {getParameter('run_id') !== null && <p class="quiet">The current definition, independent of the selected run.</p>}

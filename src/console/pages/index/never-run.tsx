@@ -13,7 +13,7 @@ import { usePhone } from '../../components/layout/viewport.js';
 import { formatDefinitionKey, readDefinition, useFailedRuns } from '../../state/runs.js';
 import { liveJobs } from '../../state/live.js';
 import { NamesStore, useNames } from '../../state/market.js';
-import { may, type Resource, service, useList, useResource } from '../../state/service.js';
+import { may, type Resource, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatRunSubject } from '../../state/actions.js';
 import { findStoreOfDocument, isUnregistered, useStores } from '../../state/stores.js';
 import { countValues, formatChange, formatCount, formatPercent, getSignClass } from '../../words/numbers.js';
@@ -124,11 +124,13 @@ function useIndexPreview(id: string | null, failedOn: string | null): IndexFigur
   const stores = useStores();
   const end = failedOn ?? findStoreOfDocument(stores.data?.stores, useContext(NamesStore))?.end ?? null;
   const isSelected = index !== null && index.overlay === undefined;
-  const preview = useResource(isSelected && end !== null ? `preview ${id} ${end}` : null, (signal) =>
-    service.value.call('previewDocument', { body: { document: createBody(index), as_of: end }, signal }),
+  const preview = useAnswer(
+    'previewDocument',
+    isSelected && end !== null ? { body: { document: createBody(index), as_of: end } } : null,
   );
-  const sketch = useResource(index === null || end === null ? null : `sketch of ${id}`, (signal) =>
-    service.value.call('sketchLevel', { body: { document: createBody(index) }, signal }),
+  const sketch = useAnswer(
+    'sketchLevel',
+    index === null || end === null ? null : { body: { document: createBody(index) } },
   );
   return { index, end, preview, sketch };
 }

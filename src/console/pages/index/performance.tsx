@@ -28,7 +28,7 @@ import type { Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { getParameter, setParameters, addQuery } from '../../state/location.js';
 import { formatRunKey, readShownRun, formatShownRunPath } from '../../state/runs.js';
-import { createTrouble, service, useResource, useList } from '../../state/service.js';
+import { createTrouble, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { addReturn, returnText } from '../../words/labels.js';
 import {
   countValues,
@@ -276,9 +276,9 @@ interface RiskControlQuery {
 function useRiskControl({ id, stale, overlay, date }: RiskControlQuery): RiskControl | null {
   const isControlled = overlay?.type === 'risk_control';
   const run = useDefinitionRun(id, isControlled ? stale : null);
-  const preview = useResource(
-    !isControlled || run === null || date === null ? null : `exposure ${id} ${date} ${run.run_id ?? ''}`,
-    (signal) => service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: date, ...run }, signal }),
+  const preview = useAnswer(
+    'previewIndex',
+    !isControlled || run === null || date === null ? null : { params: { index_id: id }, body: { as_of: date, ...run } },
     { keeps: true, isLater: true },
   );
   if (!isControlled) return null;
@@ -689,9 +689,9 @@ const NO_LEVELS: readonly Levels[] = [];
 
 /** Returns a mark for each day on which a rebalance is traded, and the warnings about rebalances. */
 function useRebalanceMarks(id: string): { readonly marks: readonly Mark[]; readonly findings: readonly Finding[] } {
-  const rebalances = useResource(
-    `rebalances ${formatRunKey(id)}`,
-    (signal) => service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
+  const rebalances = useAnswer(
+    'listRebalances',
+    { params: { index_id: id }, query: readShownRun() },
     { isLater: true },
   );
   const marks = useMemo<readonly Mark[]>(

@@ -23,9 +23,17 @@ import { Table } from '../../components/table/table.js';
 import { tryAction } from '../../state/actions.js';
 import { copyText, saveFile } from '../../state/files.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
-import { formatRunKey, readShownRun } from '../../state/runs.js';
+import { readShownRun } from '../../state/runs.js';
 import { canVerify, type LogVerdict, verifyPublishedLog } from '../../state/log-verification.js';
-import { createTrouble, may, notifyChange, service, type Trouble, useResource } from '../../state/service.js';
+import {
+  createTrouble,
+  may,
+  notifyChange,
+  service,
+  type Trouble,
+  useAnswer,
+  useResource,
+} from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { createMomentFigure, formatMoment } from '../../words/dates.js';
@@ -244,10 +252,7 @@ const CLOSE_COLUMNS: readonly Column<Entry>[] = [
 ];
 
 /** Reads the levels of the run on this page. A publication appends them to the log. */
-const useLevels = (id: string) =>
-  useResource(`dates of ${formatRunKey(id)}`, (signal) =>
-    service.value.call('getLevels', { params: { index_id: id }, query: readShownRun(), signal }),
-  );
+const useLevels = (id: string) => useAnswer('getLevels', { params: { index_id: id }, query: readShownRun() });
 
 /** Renders the closes of a run before anything was published: their number, their dates and the last level. */
 function Unpublished({ id }: { readonly id: string }) {

@@ -8,8 +8,8 @@ import { Metrics } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
 import { type Column } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
-import { service, useList, useResource } from '../../state/service.js';
+import { formatShownRunPath, readShownRun } from '../../state/runs.js';
+import { useAnswer, useList } from '../../state/service.js';
 import { formatRebalanceAddress } from '../../words/addresses.js';
 import { formatDaysTo, formatWeekday } from '../../words/dates.js';
 import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from '../../words/numbers.js';
@@ -151,9 +151,7 @@ interface RebalancesProps {
 
 /** Renders all rebalances of the run and the next scheduled rebalances. */
 export function Rebalances({ id, run }: RebalancesProps) {
-  const list = useResource(`rebalances ${formatRunKey(id)}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: id }, query: readShownRun(), signal }),
-  );
+  const list = useAnswer('listRebalances', { params: { index_id: id }, query: readShownRun() });
   const indices = useList('indices');
   // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
@@ -382,12 +380,9 @@ function Upcoming({ id, after, end }: UpcomingProps) {
 }
 
 const useSchedule = (id: string, after: string | undefined): ScheduleView | undefined =>
-  useResource(after === undefined ? null : `schedule ${id} ${after}`, (signal) =>
-    service.value.call('getSchedule', {
-      params: { index_id: id },
-      query: { as_of: after!, limit: UPCOMING_MAX },
-      signal,
-    }),
+  useAnswer(
+    'getSchedule',
+    after === undefined ? null : { params: { index_id: id }, query: { as_of: after, limit: UPCOMING_MAX } },
   ).data;
 
 const hasCosts = (rebalances: readonly RebalanceRow[]): boolean =>

@@ -22,7 +22,7 @@ import { addQuery, getParameter, setParameters } from '../../state/location.js';
 import { useNames } from '../../state/market.js';
 import { useModelsOfStore } from '../../state/risk-models.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { createTrouble, service, useList, useResource } from '../../state/service.js';
+import { createTrouble, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatFactor, returnText } from '../../words/labels.js';
 import { formatEstimation } from '../../words/methodology.js';
 import { formatChange, formatCount, formatDecimal, formatPercent, formatPoints } from '../../words/numbers.js';
@@ -192,13 +192,7 @@ interface RiskFiguresProps {
 function RiskFigures({ id, run, against, children }: RiskFiguresProps) {
   const range = findChosenRange();
   const query = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
-  const ownFigures = useResource(
-    range === null
-      ? `performance ${formatRunKey(id)}`
-      : `performance ${formatRunKey(id)} ${range.from} ${range.to} portfolio own`,
-    (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
-    { keeps: true },
-  );
+  const ownFigures = useAnswer('getPerformance', { params: { index_id: id }, query }, { keeps: true });
   const isOther = against !== null && ownFigures.data !== undefined && ownFigures.data.benchmark !== against;
   const other = useResource(isOther ? `levels of ${against}` : null, (signal) => readLevels(against ?? '', signal));
   const reference = isOther ? other.data?.levels : (ownFigures.data?.benchmark_level ?? undefined);
@@ -306,14 +300,14 @@ const STORED_PREFIX = 'stored:';
 export function Risk({ id, run }: { readonly id: string; readonly run: OverviewView }) {
   const window = WINDOWS.find(({ value }) => value === getParameter('window'))?.value ?? '126';
   const { isKnown, against, ...reference } = useReference(id);
-  const rolling = useResource(
-    isKnown ? `rolling ${formatRunKey(id)} ${window} ${against}` : null,
-    (signal) =>
-      service.value.call('getRollingRisk', {
-        params: { index_id: id },
-        query: { ...readShownRun(), window: Number(window), ...(against === null ? {} : { benchmark: against }) },
-        signal,
-      }),
+  const rolling = useAnswer(
+    'getRollingRisk',
+    isKnown
+      ? {
+          params: { index_id: id },
+          query: { ...readShownRun(), window: Number(window), ...(against === null ? {} : { benchmark: against }) },
+        }
+      : null,
     { keeps: true },
   );
   return (
@@ -363,9 +357,7 @@ interface Reference {
 
 function useReference(id: string): Reference {
   const indices = useList('indices');
-  const performance = useResource(`performance ${formatRunKey(id)}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
-  );
+  const performance = useAnswer('getPerformance', { params: { index_id: id }, query: readShownRun() });
   const benchmark = performance.data?.benchmark === id ? null : (performance.data?.benchmark ?? null);
   const storedIds = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
   return {
@@ -406,11 +398,7 @@ function Contributions({ id }: { readonly id: string }) {
   const storedModels = useModelsOfStore().map(({ model_id: model }) => model);
   const chosenModel = getParameter('risk_model');
   const query = { ...readShownRun(), risk: true, ...(chosenModel === null ? {} : { risk_model: chosenModel }) };
-  const holdings = useResource(
-    `weights risk ${formatRunKey(id)} ${chosenModel}`,
-    (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
-    { keeps: true },
-  );
+  const holdings = useAnswer('getWeights', { params: { index_id: id }, query }, { keeps: true });
   return (
     <Section
       title="Contributions to volatility"

@@ -33,7 +33,7 @@ import {
   useAddressedObject,
 } from '../../state/location.js';
 import { getBacktestRequest, isLater, readShownRun, useFailedRuns } from '../../state/runs.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useAnswer, useResource } from '../../state/service.js';
 import { isUnregistered, useStores } from '../../state/stores.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
@@ -198,8 +198,8 @@ function TermsForm(props: TermsFormProps) {
 
 /** Returns the help and the suggested values of fields. They are loaded when the form is open. */
 function useFieldChanges(id: string, isOpen: boolean): Changes {
-  const series = useResource(isOpen ? 'series' : null, (signal) => service.value.call('listSeries', { signal }));
-  const indices = useResource(isOpen ? 'indices' : null, (signal) => service.value.call('listIndices', { signal }));
+  const series = useAnswer('listSeries', isOpen ? {} : null);
+  const indices = useAnswer('listIndices', isOpen ? {} : null);
   const stores = useStores(isOpen);
   return {
     ...TERM_CHANGES,

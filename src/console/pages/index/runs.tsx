@@ -18,8 +18,8 @@ import { readVersion } from '../../components/versions/history.js';
 import { type OnRefusal, submitJob } from '../../state/actions.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
-import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { may, service, useResource } from '../../state/service.js';
+import { readShownRun } from '../../state/runs.js';
+import { may, service, useAnswer, useResource } from '../../state/service.js';
 import { formatIndexAddress, storeAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import {
@@ -456,11 +456,7 @@ type Check = ReconciliationView['checks'][number];
 
 /** Renders the identities of the run and whether they hold when they are recomputed. */
 function Reconciliation({ id }: { readonly id: string }) {
-  const view = useResource(
-    `reconcile ${formatRunKey(id)}`,
-    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, query: readShownRun(), signal }),
-    { follows: false },
-  );
+  const view = useAnswer('reconcileRun', { params: { index_id: id }, query: readShownRun() }, { follows: false });
   return (
     <Section
       title="Identities"
@@ -513,9 +509,7 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
 
 /** Renders the stored runs, newest first, a comparison of the two ticked runs, and the run that the page shows. */
 export function Runs({ id }: { readonly id: string }) {
-  const list = useResource(`runs ${id}`, (signal) =>
-    service.value.call('listRuns', { params: { index_id: id }, signal }),
-  );
+  const list = useAnswer('listRuns', { params: { index_id: id } });
   const schemas = useSchemas();
   return (
     <div class="stack gap-4 index-part">

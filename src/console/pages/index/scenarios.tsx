@@ -25,7 +25,7 @@ import { useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { isCash, NamesStore, useNames } from '../../state/market.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
-import { createTrouble, service, useList, useResource } from '../../state/service.js';
+import { createTrouble, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { createStoredList } from '../../state/stored-list.js';
 import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
@@ -527,13 +527,12 @@ export interface KnownScenarios {
  */
 function useKnownScenarios(id: string): KnownScenarios | null {
   const { store } = useScenarioStore();
-  const runWeights = useResource(`weights ${formatRunKey(id)}`, (signal) =>
-    service.value.call('getWeights', { params: { index_id: id }, query: readShownRun(), signal }),
-  );
+  const runWeights = useAnswer('getWeights', { params: { index_id: id }, query: readShownRun() });
   // A generated market has no historical crises.
   const isGenerated = store?.kind === 'synthetic';
-  const performance = useResource(isGenerated ? `drawdowns ${formatRunKey(id)}` : null, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, query: readShownRun(), signal }),
+  const performance = useAnswer(
+    'getPerformance',
+    isGenerated ? { params: { index_id: id }, query: readShownRun() } : null,
   );
   const facts = useNames(runWeights.data?.weights.map(({ identifier }) => identifier) ?? [], runWeights.data?.as_of);
   if (store?.start == null || store.end === null) return null;
@@ -712,7 +711,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
     setScenarios([...requestedScenarios, scenario]);
     setEdited(isEdited ? requestedScenarios.length : null);
   };
-  const { data, trouble, isBehind, isRequested } = useAnswer(id, date, requestedScenarios);
+  const { data, trouble, isBehind, isRequested } = useScenarioAnswer(id, date, requestedScenarios);
   const answer = isRequested && trouble === null ? data : undefined;
   const openedScenario = edited === null ? undefined : requestedScenarios[edited];
   return (
@@ -770,7 +769,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
  * Requests the results of scenarios. A shock that has no entries yet is left out, so that the other scenarios can be
  * computed.
  */
-function useAnswer(id: string, date: string, requestedScenarios: readonly JsonObject[]) {
+function useScenarioAnswer(id: string, date: string, requestedScenarios: readonly JsonObject[]) {
   const filledPositions = requestedScenarios.flatMap((scenario, k) => (isEmptyShock(scenario) ? [] : [k]));
   const isRequested = filledPositions.length > 0;
   const latest = useOneAtATime(

@@ -10,7 +10,7 @@ import { Section } from '../../components/layout/page.js';
 import { chooseRange, findChosenRange, RangeBar } from '../../components/controls/range.js';
 import { getParameter, setParameters } from '../../state/location.js';
 import { useFieldsOfRun } from '../../state/market.js';
-import { service, useResource, useList } from '../../state/service.js';
+import { service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { listGroupColumns, NoGroupColumn } from '../../components/securities.js';
@@ -234,11 +234,7 @@ function Exposures({ id, run, query }: ExposuresProps) {
     groups: 1,
     ...(benchmark === null ? {} : { benchmark }),
   };
-  const view = useResource(
-    `exposures of ${id} ${JSON.stringify(request)}`,
-    (signal) => service.value.call('getExposures', { params: { index_id: id }, query: request, signal }),
-    { keeps: true },
-  );
+  const view = useAnswer('getExposures', { params: { index_id: id }, query: request }, { keeps: true });
   const indices = useList('indices');
   const findText = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
   return (

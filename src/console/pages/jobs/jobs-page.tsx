@@ -15,7 +15,7 @@ import { retryJob } from '../../state/actions.js';
 import { copyText } from '../../state/files.js';
 import { getJob, getLog, liveJobs } from '../../state/live.js';
 import { addQuery, getParameter, setParameters } from '../../state/location.js';
-import { mapResource, may, service, useResource, type Resource } from '../../state/service.js';
+import { mapResource, may, type Resource, useAnswer } from '../../state/service.js';
 import { computeSecondsBetween, formatClock, formatDuration, formatMoment } from '../../words/dates.js';
 import {
   formatJobAddress,
@@ -94,9 +94,7 @@ function FailedSelection({ job }: { readonly job: JobStatus }) {
 
 /** Renders the selection by the current definition. For errors of earlier versions, which contain no counts. */
 function PreviewedSelection({ id }: { readonly id: string }) {
-  const preview = useResource(`preview ${id}`, (signal) =>
-    service.value.call('previewIndex', { params: { index_id: id }, body: {}, signal }),
-  );
+  const preview = useAnswer('previewIndex', { params: { index_id: id }, body: {} });
   if (preview.isLoading) return <Wait what="the selection" />;
   const { steps, resolved_date: date, assets } = preview.data ?? {};
   if (steps == null || assets === undefined) return null; // the preview is refused for the same reason, or the index is deleted
@@ -137,9 +135,7 @@ function SweepSettings({ job: { request } }: SweepSettingsProps) {
   const id = String(sweep['index_id']);
   const schemas = useSchemas();
   const labelsOf = useParameterLabels([id]);
-  const index = useResource(`index ${id}`, (signal) =>
-    service.value.call('getIndex', { params: { index_id: id }, signal }),
-  );
+  const index = useAnswer('getIndex', { params: { index_id: id } });
   if (labelsOf === undefined || schemas.data === undefined || index.isLoading) return null;
   const labels = labelsOf(id);
   const grid = Object.entries(getGrid(request) ?? {}).map(([pointer, values]): Fact => {
@@ -198,7 +194,7 @@ interface JobPanelProps {
 
 /** Renders a job: its request, progress and errors. */
 function JobPanel({ id, onClose }: JobPanelProps) {
-  const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
+  const job = useAnswer('getJob', { params: { job_id: id } });
   return (
     <SidePanel title={job.data === undefined ? id : formatJobTitle(job.data)} onClose={onClose}>
       <Answered resource={job} what="the job">
@@ -416,13 +412,9 @@ const getLimit = (): number => (getParameter('older') === null ? LIMIT_DEFAULT :
 function useJobs(): Resource<readonly JobStatus[]> {
   const { kind, status } = getFilter();
   const limit = getLimit();
-  const jobs = useResource(
-    `jobs ${kind} ${status} ${limit}`,
-    (signal) =>
-      service.value.call('listJobs', {
-        query: { limit, kind: kind && [kind], status: status && [status] },
-        signal,
-      }),
+  const jobs = useAnswer(
+    'listJobs',
+    { query: { limit, kind: kind && [kind], status: status && [status] } },
     { keeps: true },
   );
   return mapResource(jobs, ({ jobs: all }) => all);
@@ -499,9 +491,7 @@ function formatPeriod(jobs: readonly JobStatus[]): string {
 /** Returns the indices of the reports of jobs whose requests name none, because the template names them. */
 function useRenderedIndices(jobs: readonly JobStatus[]): ReadonlyMap<string, string> {
   const isNeeded = jobs.some(({ kind, request }) => kind === 'render' && (request as JsonObject)['index_id'] === null);
-  const renders = useResource(isNeeded ? 'renders of jobs' : null, (signal) =>
-    service.value.call('listRenders', { query: { limit: JOBS_MAX }, signal }),
-  );
+  const renders = useAnswer('listRenders', isNeeded ? { query: { limit: JOBS_MAX } } : null);
   const unnamed = (renders.data?.renders ?? []).filter(({ index_id: id }) => id === null);
   return new Map(unnamed.map((render) => [`render:${render.render_id}`, formatReportIndices(render)]));
 }

@@ -13,7 +13,7 @@ import { StoreSelect } from '../../components/stores.js';
 import { type Column, readCell } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
-import { service, useResource } from '../../state/service.js';
+import { service, useAnswer, useResource } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatActionValue, formatStatus, SHARE_TYPES } from '../../words/actions.js';
 import { formatSecurityAddress, storeAddress } from '../../words/addresses.js';
@@ -188,12 +188,8 @@ function Reference({ view: { fields, universes }, currency }: ReferenceProps) {
 export function NamePage({ params }: PageProps) {
   const identifier = params['name']!; // the route has this parameter
   const store = getChosenStore();
-  const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
-    service.value.call('getAssetReference', { params: { identifier }, query: storeQuery(store), signal }),
-  );
-  const actions = useResource(`actions ${identifier} ${store}`, (signal) =>
-    service.value.call('getCorporateActions', { params: { identifier }, query: storeQuery(store), signal }),
-  );
+  const reference = useAnswer('getAssetReference', { params: { identifier }, query: storeQuery(store) });
+  const actions = useAnswer('getCorporateActions', { params: { identifier }, query: storeQuery(store) });
   const company = reference.data?.fields['NAME'];
   const sector = reference.data?.fields['SECTOR'];
   const priceCurrency = reference.data?.fields['CURRENCY'];
@@ -261,10 +257,9 @@ interface PricesProps extends SecurityProps {
 
 function Prices({ identifier, store, actions, currency }: PricesProps) {
   const adjust = BASES.find(({ value }) => value === getParameter('adjust'))?.value ?? 'splits';
-  const prices = useResource(
-    `prices ${identifier} ${adjust} ${store}`,
-    (signal) =>
-      service.value.call('getPrices', { params: { identifier }, query: { adjust, ...storeQuery(store) }, signal }),
+  const prices = useAnswer(
+    'getPrices',
+    { params: { identifier }, query: { adjust, ...storeQuery(store) } },
     { keeps: true },
   );
   const isLog = usesLogarithms(prices.data);

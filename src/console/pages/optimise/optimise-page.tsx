@@ -37,7 +37,7 @@ import { tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
 import { type LatestRequest, useOneAtATime } from '../../state/latest-request.js';
 import { getParameter, navigate, parseJsonParameter, setParameters, useAddressed } from '../../state/location.js';
 import { type NameFacts, NamesStore, useFields, useIndexStore, useNames } from '../../state/market.js';
-import { may, notifyChange, service, type Trouble, useList, useResource } from '../../state/service.js';
+import { may, notifyChange, service, type Trouble, useAnswer, useList, useResource } from '../../state/service.js';
 import { findLastVisit } from '../../state/stored-list.js';
 import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { showToast } from '../../state/toasts.js';
@@ -84,9 +84,7 @@ const READ_MAX = 20;
 
 /** Renders the list of earlier optimisations with their objectives and results. */
 function EarlierRuns() {
-  const jobs = useResource('jobs optimise', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['optimise'], limit: 50 }, signal }),
-  );
+  const jobs = useAnswer('listJobs', { query: { kind: ['optimise'], limit: 50 } });
   return (
     <Answered resource={jobs} what="earlier runs">
       {({ jobs: all }) => all.length > 0 && <Runs jobs={all} />}
@@ -731,19 +729,13 @@ interface IndexFormProps {
 }
 
 function IndexForm({ id, indices, specs }: IndexFormProps) {
-  const parent = useResource(`index ${id}`, (signal) =>
-    service.value.call('getIndex', { params: { index_id: id }, signal }),
-  );
+  const parent = useAnswer('getIndex', { params: { index_id: id } });
   const sets = useList('constraint sets');
   const store = useIndexStore(parent.data);
   const isRead = useRef(false);
   if (!sets.isLoading) isRead.current = true;
   const hasRun = indices.find((index) => index.id === id)?.has_run === true;
-  const weights = useResource(
-    hasRun ? `weights ${id}` : null,
-    (signal) => service.value.call('getWeights', { params: { index_id: id }, signal }),
-    { follows: false },
-  );
+  const weights = useAnswer('getWeights', hasRun ? { params: { index_id: id } } : null, { follows: false });
   const securityCount = weights.data?.weights.length ?? null;
   if (hasRun && securityCount === null && weights.trouble === null) return <Wait what="the weights of the index" />;
   const example = createExample(securityCount);

@@ -19,7 +19,7 @@ import { Table } from '../../components/table/table.js';
 import { getJob } from '../../state/live.js';
 import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
 import { type NameFacts, useNames } from '../../state/market.js';
-import { may, service, useList, useResource } from '../../state/service.js';
+import { may, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatSecurityAddress } from '../../words/addresses.js';
 import {
   formatCount,
@@ -602,9 +602,7 @@ const riskDates = ({ risk_model: model, start, end }: OptimisationRunResult): st
 /** Page of one optimisation: its progress, its result, or the reason for the lack of a result. */
 export function RunPage({ params }: PageProps) {
   const id = params['run'] ?? '';
-  const job = useResource(`job optimise ${id}`, (signal) =>
-    service.value.call('getJob', { params: { job_id: `optimise:${id}` }, signal }),
-  );
+  const job = useAnswer('getJob', { params: { job_id: `optimise:${id}` } });
   const status = getJob(`optimise:${id}`) ?? job.data;
   const requestedTerms = createRequestedTerms(job.data?.request);
   const back = formatAddress('/console/optimise', {
@@ -720,9 +718,7 @@ function NotFeasible({ error, set, back }: NotFeasibleProps) {
 }
 
 function Result({ id, asked }: { readonly id: string; readonly asked: RequestedTerms }) {
-  const result = useResource(`optimisation ${id}`, (signal) =>
-    service.value.call('getOptimisation', { params: { run_id: id }, signal }),
-  );
+  const result = useAnswer('getOptimisation', { params: { run_id: id } });
   const types = useObjectiveTypes();
   return (
     <Answered resource={types} what="the objectives">
@@ -760,9 +756,7 @@ interface SaveLinkProps {
  */
 function SaveLink({ id, asked, back }: SaveLinkProps) {
   const named = getParameter('point');
-  const result = useResource(named === null ? null : `optimisation ${id}`, (signal) =>
-    service.value.call('getOptimisation', { params: { run_id: id }, signal }),
-  );
+  const result = useAnswer('getOptimisation', named === null ? null : { params: { run_id: id } });
   if (named === null)
     return (
       <LinkButton kind="main" href={addDerive(back)}>

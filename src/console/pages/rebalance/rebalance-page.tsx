@@ -22,8 +22,8 @@ import {
   useAddressedObject,
 } from '../../state/location.js';
 import { NamesStore, useNames } from '../../state/market.js';
-import { formatRunKey, formatShownRunPath, readShownRun } from '../../state/runs.js';
-import { service, useList, useResource } from '../../state/service.js';
+import { formatShownRunPath, readShownRun } from '../../state/runs.js';
+import { service, useAnswer, useList } from '../../state/service.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import {
   countValues,
@@ -149,9 +149,7 @@ function formatTraded({ names, turnover }: RebalanceView, currency: string): str
 /** Page of one rebalance: holdings before and after, selection, and trades. */
 export function RebalancePage({ params }: PageProps) {
   const { id = '', date = '' } = params;
-  const view = useResource(`rebalance ${formatRunKey(id)} ${date}`, (signal) =>
-    service.value.call('getRebalance', { params: { index_id: id, date }, query: readShownRun(), signal }),
-  );
+  const view = useAnswer('getRebalance', { params: { index_id: id, date }, query: readShownRun() });
   const indices = useList('indices');
   // Only an index has orders. A strategy trades under its own terms.
   const index = indices.data?.indices.find(({ id: indexId }) => indexId === id);
@@ -223,14 +221,15 @@ function Neighbours({ id, view: { previous, next } }: { readonly id: string; rea
 function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView }) {
   const asOf = view.decision_date ?? view.date;
   const run = useDefinitionRun(id, view.stale);
-  const preview = useResource(run === null ? null : `preview ${id} ${asOf} ${run.run_id ?? ''}`, (signal) =>
-    service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf, ...run }, signal }),
+  const preview = useAnswer(
+    'previewIndex',
+    run === null ? null : { params: { index_id: id }, body: { as_of: asOf, ...run } },
   );
   const version = view.index_version;
   // A strategy has no version of an index, and no preview.
-  const definition = useResource(
-    preview.data === undefined || version === null ? null : `definition ${id} ${version}`,
-    (signal) => service.value.call('getIndexVersion', { params: { index_id: id, version: String(version) }, signal }),
+  const definition = useAnswer(
+    'getIndexVersion',
+    preview.data === undefined || version === null ? null : { params: { index_id: id, version: String(version) } },
     { follows: false },
   );
   const selection = getValueAt(definition.data, ['pipeline', 'selection']);

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { useIntersection } from '../../components/layout/viewport.js';
 import { formatAddress } from '../../state/location.js';
-import { may, service, useResource } from '../../state/service.js';
+import { may, service, useAnswer } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { countFigureColumns } from './report-words.js';
@@ -232,11 +232,7 @@ function copyPicture(picture: HTMLCanvasElement, canvas: HTMLCanvasElement): voi
 }
 
 function TemplateOutline({ id }: { readonly id: string }) {
-  const template = useResource(
-    `built-in template ${id}`,
-    (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),
-    { follows: false },
-  );
+  const template = useAnswer('getTemplate', { params: { template_id: id } }, { follows: false });
   const { blocks = [], page } = template.data ?? {};
   return <Thumbnail blocks={blocks} page={page} />;
 }
@@ -253,11 +249,7 @@ interface BuiltInTemplateProps {
 
 /** Renders a built-in template. It can be copied to a new template. */
 export function BuiltInTemplate({ id, index, report, action }: BuiltInTemplateProps) {
-  const template = useResource(
-    `built-in template ${id}`,
-    (signal) => service.value.call('getTemplate', { params: { template_id: id }, signal }),
-    { follows: false },
-  );
+  const template = useAnswer('getTemplate', { params: { template_id: id } }, { follows: false });
   const address = formatAddress('/console/reports/templates/new', { from: id, index });
   return (
     <li class={action === undefined ? undefined : 'report-made'}>

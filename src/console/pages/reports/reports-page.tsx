@@ -32,7 +32,7 @@ import {
   type PageProps,
   setParameters,
 } from '../../state/location.js';
-import { may, notifyChange, type Resource, service, useList, useResource } from '../../state/service.js';
+import { may, notifyChange, type Resource, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatScheduleAddress, formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { findFreeId } from '../../words/form-fields.js';
@@ -187,12 +187,8 @@ export function ReportsPage() {
 /** Renders a form for a new report, earlier reports and the templates. */
 function AllReports() {
   const templates = useList('templates');
-  const jobs = useResource('jobs render', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
-  );
-  const renders = useResource('renders', (signal) =>
-    service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
-  );
+  const jobs = useAnswer('listJobs', { query: { kind: ['render'], limit: LISTED_MAX } });
+  const renders = useAnswer('listRenders', { query: { limit: LISTED_MAX } });
   return (
     <Page
       title="Reports"
@@ -314,9 +310,7 @@ function OtherTemplates({ others, free }: OtherTemplatesProps) {
 
 /** Renders a note if the report shows a run that is not the latest. */
 function RunReports({ index, run }: { readonly index: string; readonly run: string }) {
-  const list = useResource(`runs ${index}`, (signal) =>
-    service.value.call('listRuns', { params: { index_id: index }, signal }),
-  );
+  const list = useAnswer('listRuns', { params: { index_id: index } });
   const runAt = list.data?.runs.find(({ run_id: one }) => one === run)?.run_at ?? null;
   return (
     <p class="quiet">
@@ -745,9 +739,7 @@ interface NewestReportProps {
 
 /** Renders the newest report of a template. */
 function NewestReport({ id, isChanged, outline }: NewestReportProps) {
-  const renders = useResource(`renders of ${id}`, (signal) =>
-    service.value.call('listRenders', { query: { template_id: id, limit: 1 }, signal }),
-  );
+  const renders = useAnswer('listRenders', { query: { template_id: id, limit: 1 } });
   const versions = useResource(`versions template ${id}`, (signal) => listVersions({ kind: 'template', id }, signal));
   const savedAt = versions.data?.versions[0]?.at;
   return (
@@ -857,7 +849,7 @@ function useReport(ident: string): {
   readonly report: RenderResult | null;
 } {
   const id = `render:${ident}`;
-  const job = useResource(`job ${id}`, (signal) => service.value.call('getJob', { params: { job_id: id }, signal }));
+  const job = useAnswer('getJob', { params: { job_id: id } });
   const { status, result } = job.data ?? {};
   return { job, report: status === 'succeeded' ? ((result ?? null) as RenderResult | null) : null }; // the kind of the job determines the type of its result
 }

@@ -45,6 +45,7 @@ import {
   notifyChange,
   service,
   type Trouble,
+  useAnswer,
   useList,
   useResource,
 } from '../../state/service.js';
@@ -76,9 +77,7 @@ export function RiskModelPage({ params }: PageProps) {
   const models = useList('risk models');
   const assets = models.data?.risk_models.find(({ model_id: modelId }) => modelId === id)?.assets;
   const isWaited = models.data === undefined || (assets === undefined && isUnderWay(job?.status));
-  const model = useResource(isWaited || (assets ?? 0) > NAMES_MAX ? null : `risk model ${id}`, (signal) =>
-    service.value.call('getRiskModel', { params: { model_id: id }, signal }),
-  );
+  const model = useAnswer('getRiskModel', isWaited || (assets ?? 0) > NAMES_MAX ? null : { params: { model_id: id } });
   return (
     <Page
       title={id}

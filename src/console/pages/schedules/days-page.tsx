@@ -22,7 +22,7 @@ import { Table } from '../../components/table/table.js';
 import { tryAction, type OnRefusal } from '../../state/actions.js';
 import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
 import { useCalendars, useNames } from '../../state/market.js';
-import { may, notifyChange, service, useResource } from '../../state/service.js';
+import { may, notifyChange, service, useAnswer } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatGovernanceAddress, formatIndexAddress, formatScheduleAddress } from '../../words/addresses.js';
 import { computeSecondsBetween, formatDuration, formatMoment, subtractDays } from '../../words/dates.js';
@@ -71,13 +71,10 @@ interface DayCloseProps {
 
 /** Renders the published levels of an index on a session with their changes. Renders nothing without such a close. */
 function DayClose({ index, date }: DayCloseProps) {
-  const log = useResource(`close ${index} ${date}`, (signal) =>
-    service.value.call('getPublished', {
-      params: { index_id: index },
-      query: { start: subtractDays(date, SEARCHED_DAYS), end: date },
-      signal,
-    }),
-  );
+  const log = useAnswer('getPublished', {
+    params: { index_id: index },
+    query: { start: subtractDays(date, SEARCHED_DAYS), end: date },
+  });
   const levels = listLevels(log.data?.entries ?? [], date);
   if (levels.length === 0) return null;
   return (
@@ -361,12 +358,9 @@ interface DayPanelProps {
 /** Renders one day of a schedule: its indices, its steps, and the files delivered to clients. */
 function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   const params = { schedule_id: schedule.schedule_id, date };
-  const key = `${schedule.schedule_id} ${date}`;
-  const day = useResource(`day ${key}`, (signal) => service.value.call('getScheduleDay', { params, signal }));
+  const day = useAnswer('getScheduleDay', { params });
   const requests = useWaiverRequests();
-  const dayDeliveries = useResource(`sent ${key}`, (signal) =>
-    service.value.call('listDayDeliveries', { params, signal }),
-  );
+  const dayDeliveries = useAnswer('listDayDeliveries', { params });
   return (
     <SidePanel
       title={`${schedule.name}, ${date}`}
@@ -625,9 +619,7 @@ function createStepEntry(step: Step, position: number, day: ScheduleDay): Entry 
 /** Page of the days of a schedule. Each day opens to its indices, steps and deliveries. */
 export function DaysPage({ params }: PageProps) {
   const id = params['id']!; // the route has this parameter
-  const schedule = useResource(`schedule plan ${id}`, (signal) =>
-    service.value.call('getSchedulePlan', { params: { schedule_id: id }, signal }),
-  );
+  const schedule = useAnswer('getSchedulePlan', { params: { schedule_id: id } });
   return (
     <Page
       title={schedule.data?.name ?? id}
@@ -655,9 +647,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
   const { schedule_id: id } = schedule;
   const openDay = getParameter('day');
   const requests = useWaiverRequests();
-  const days = useResource(`days ${id}`, (signal) =>
-    service.value.call('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED_MAX }, signal }),
-  );
+  const days = useAnswer('listScheduleDays', { params: { schedule_id: id }, query: { limit: LISTED_MAX } });
   return (
     <>
       <Answered resource={days} what="the days">

@@ -6,7 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/layout/page.js';
 import { Answered } from '../../components/feedback.js';
 import { getParameter, navigate, type PageProps } from '../../state/location.js';
-import { service, useList, useResource } from '../../state/service.js';
+import { service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { isObject, type JsonObject, type Json } from '../../words/paths.js';
 import '../data/data.css';
@@ -182,7 +182,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
 function Dates({ edited: { document, findings, set } }: { readonly edited: EditedDocument }) {
   const { rebalance } = document;
   const isOwn = isObject(rebalance);
-  const types = useResource(isOwn ? 'rule types' : null, (signal) => service.value.call('listRuleTypes', { signal }), {
+  const types = useAnswer('listRuleTypes', isOwn ? {} : null, {
     follows: false,
   });
   const fields = types.data?.fields.rebalance;
@@ -243,9 +243,9 @@ export function StrategyFigures({ document, index, isStored, hasOrigin = true }:
   const ofIndex = usePerformance(index?.has_run === true ? index.id : null, 'index');
   const ofStrategy = usePerformance(hasRun ? id : null, 'portfolio');
   const shownPerformance = hasRun ? ofStrategy : ofIndex;
-  const rebalances = useResource(
-    shownPerformance === undefined ? null : `rebalances ${shownPerformance.index_id}`,
-    (signal) => service.value.call('listRebalances', { params: { index_id: shownPerformance!.index_id }, signal }),
+  const rebalances = useAnswer(
+    'listRebalances',
+    shownPerformance === undefined ? null : { params: { index_id: shownPerformance.index_id } },
   );
   if (index === undefined || !isKnown || shownPerformance === undefined) return null;
   return (
@@ -272,9 +272,7 @@ export function StrategyFigures({ document, index, isStored, hasOrigin = true }:
 
 /** Reads the performance of an index before costs, or of a portfolio after costs. */
 const usePerformance = (id: string | null, of: PerformanceView['of']): PerformanceView | undefined =>
-  useResource(id === null ? null : `performance ${id} whole ${of}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id! }, query: { of }, signal }),
-  ).data;
+  useAnswer('getPerformance', id === null ? null : { params: { index_id: id }, query: { of } }).data;
 
 /**
  * Returns the rebalances, their turnover and what it costs.

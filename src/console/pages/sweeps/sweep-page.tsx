@@ -33,7 +33,7 @@ import {
   parseJsonParameter,
   setParameters,
 } from '../../state/location.js';
-import { may, notifyChange, service, useResource } from '../../state/service.js';
+import { may, notifyChange, service, useAnswer, useResource } from '../../state/service.js';
 import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { formatJobAddress } from '../../words/jobs.js';
@@ -814,9 +814,7 @@ export const SweepPage = ({ params: { id = '' } }: PageProps) =>
 
 /** Renders the ranking of a sweep, a map over two parameters, and the reliability of the best variant. */
 function OneSweep({ id }: { readonly id: string }) {
-  const job = useResource(`job sweep ${id}`, (signal) =>
-    service.value.call('getJob', { params: { job_id: `sweep:${id}` }, signal }),
-  );
+  const job = useAnswer('getJob', { params: { job_id: `sweep:${id}` } });
   const view = job.data?.status === 'succeeded' ? (job.data.result as SweepView) : null; // the kind of the job determines the type of its result
   return (
     <Page

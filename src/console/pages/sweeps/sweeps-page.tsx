@@ -15,7 +15,16 @@ import { keepWordsWhole, Facts } from '../../components/layout/facts.js';
 import { createRegisterPage } from '../../components/register.js';
 import { type Column } from '../../components/table/model.js';
 import { getJob } from '../../state/live.js';
-import { mapResource, may, type Resource, service, useResource, type Trouble, useList } from '../../state/service.js';
+import {
+  mapResource,
+  may,
+  type Resource,
+  service,
+  type Trouble,
+  useAnswer,
+  useList,
+  useResource,
+} from '../../state/service.js';
 import { formatMoment } from '../../words/dates.js';
 import { describeSubject, formatJobAddress, formatJobId, formatShortId, STATUS_KINDS } from '../../words/jobs.js';
 import { formatDecimal, formatPercent, MISSING_TEXT, countValues, formatCount } from '../../words/numbers.js';
@@ -68,9 +77,7 @@ interface Row {
 
 /** Reads all sweeps, each with its verdict, its best variant, and how far that is above the median. */
 function useSweeps(): Resource<readonly Row[]> {
-  const sweeps = useResource('jobs sweep', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['sweep'], limit: 100 }, signal }),
-  );
+  const sweeps = useAnswer('listJobs', { query: { kind: ['sweep'], limit: 100 } });
   const jobs = sweeps.data?.jobs ?? [];
   const ids = jobs
     .filter(({ status }) => status === 'succeeded')

@@ -9,7 +9,7 @@ import { Page, Section } from '../../components/layout/page.js';
 import { Sparkline } from '../../components/layout/sparkline.js';
 import { StoreSelect } from '../../components/stores.js';
 import { formatAddress, getParameter, setParameters } from '../../state/location.js';
-import { may, service, useList, useResource } from '../../state/service.js';
+import { may, useAnswer, useList } from '../../state/service.js';
 import { findStoreOfDocument, getChosenStore, useStores } from '../../state/stores.js';
 import { findFreeId } from '../../words/form-fields.js';
 import { countValues, formatChange, formatCount } from '../../words/numbers.js';
@@ -66,9 +66,7 @@ const listMissing = ({ needs }: MethodologyTemplateSummary) => needs.filter(({ m
 /** Page of templates from published methodologies, with their levels on a data store. */
 export function TemplatesPage() {
   const chosen = getChosenStore();
-  const templates = useResource(`methodology templates ${chosen}`, (signal) =>
-    service.value.call('listMethodologyTemplates', { query: { store_id: chosen }, signal }),
-  );
+  const templates = useAnswer('listMethodologyTemplates', { query: { store_id: chosen } });
   const store = findStoreOfDocument(useStores().data?.stores, chosen ?? null);
   const indices = useList('indices');
   const takenIds = new Set(indices.data?.indices.map(({ id }) => id));
@@ -234,14 +232,9 @@ interface CardProps extends Pick<GalleryProps, 'taken' | 'store'> {
 
 function Card({ template, taken, store, isAsked, isFirst, onAnswer }: CardProps) {
   const { id, title, style, source, can_run: canRun, target_count: target } = template;
-  const level = useResource(
-    isAsked ? `template level ${id} ${store}` : null,
-    (signal) =>
-      service.value.call('getMethodologyTemplateLevel', {
-        params: { methodology_id: id },
-        query: { store_id: store },
-        signal,
-      }),
+  const level = useAnswer(
+    'getMethodologyTemplateLevel',
+    isAsked ? { params: { methodology_id: id }, query: { store_id: store } } : null,
     { follows: false },
   );
   const isDone = level.data !== undefined || level.trouble !== null;

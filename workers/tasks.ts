@@ -226,7 +226,6 @@ const describeAllTools: Task<'describe-tools'> = async () => {
   return { json: JSON.stringify(describeTools(API, createOpenApiDocument(API, ''))) };
 };
 
-/** Runs the task of a message from the pool. */
 export const runTask = createEntryPoint(tasks);
 
 /** Frees what an idle thread keeps for later tasks, and returns its garbage to the system. */

@@ -1,6 +1,5 @@
 import { assert } from '../assert.js';
 
-/** Weights of the rows of a panel. */
 export interface RowWeights {
   /** Weights of the means, [rows], summing to 1; undefined for equal weights. */
   readonly weights: Float64Array | undefined;
@@ -60,7 +59,6 @@ export function assertCentre(
   return rows;
 }
 
-/** Assignment of columns to groups. */
 export interface ColumnGroups {
   /** Group of each column, [columns], each below `count`. */
   readonly groupAt: Int32Array;
@@ -149,7 +147,6 @@ export function assertColumns(x: Float64Array, out: Float64Array): number {
 
 /** Columns to select from a wider panel, and a constant to subtract from their values. */
 export interface ColumnSelection {
-  /** Number of columns of the wider panel. */
   readonly width: number;
   /** Indices of the selected columns, each below `width`, in the order of the result. */
   readonly columns: Int32Array;

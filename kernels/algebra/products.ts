@@ -211,7 +211,6 @@ export function computeSymmetricRankK(x: Float64Array, columns: number, out: Flo
   mirrorUpper(out, columns);
 }
 
-/** Adds the outer product of one row of `x` to the upper triangle of `out`. */
 function addOuterUpper(x: Float64Array, row: number, columns: number, out: Float64Array): void {
   for (let i = 0; i < columns; i++) {
     const factor = x[row + i]!;

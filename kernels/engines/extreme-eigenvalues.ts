@@ -92,7 +92,6 @@ interface EigenProblem {
   readonly diagonal: Float64Array;
 }
 
-/** Approximate eigenvalue with its vector (a Ritz pair). */
 interface RitzPair {
   readonly value: number;
   /** Upper bound on the distance to the nearest eigenvalue. */

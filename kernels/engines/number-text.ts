@@ -4,11 +4,9 @@ import { createKernelImports } from './wasm-instance.js';
 /** Number of rows written at once; their columns fit into a second-level cache. */
 export const CHUNK_ROWS = 1024;
 
-/** Maximum number of columns of a table; each column has a slot for its values. */
 export const TABLE_COLUMNS_MAX = 16;
 const SLOT_BYTES = 8 * CHUNK_ROWS;
 
-/** Maximum number of bytes of all texts of a chunk. */
 const TOKENS_BYTES = 1 << 17;
 const LENGTH_BITS = 13;
 const TOKEN_BYTES_MAX = (1 << LENGTH_BITS) - 1;
@@ -60,7 +58,6 @@ interface TableText {
   write(kinds: readonly ColumnKind[], marks: RowMarks, count: number): boolean;
 }
 
-/** Window of text that a table is written into. */
 export interface TextWindow {
   readonly memory: ArrayBufferLike;
   /** Address of the memory of the table. */
@@ -176,7 +173,6 @@ function createTableText(window: TextWindow, writeTable: WriteTable): TableText 
 /** Maximum length of the text of a double, including a comma. */
 const TEXT_BYTES_MAX = 26;
 
-/** Number of bytes of text that are buffered before they are drained. */
 const WINDOW_BYTES = 1 << 18;
 
 /** Maximum number of bytes for which a loop is faster than a call of `set`. */
@@ -210,7 +206,6 @@ export type Drain = (text: Uint8Array) => void;
  * have the shortest form that parses to the same double, in ECMAScript notation; -0 is written as 0.
  */
 export interface NumberText {
-  /** Writes bytes of encoded text. */
   bytes(text: Uint8Array): void;
   /** Writes an ASCII text. @returns false, without writing, if it contains other characters */
   ascii(text: string): boolean;

@@ -71,7 +71,6 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
   let followers: Int32Array[] = [];
   let request = Number.NEGATIVE_INFINITY;
 
-  /** Starts missing followers up to the wanted number. */
   function startMissing(count: number): void {
     while (followers.length < count) followers.push(start({ memory: arena.memory, module, set }));
   }

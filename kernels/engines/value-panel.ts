@@ -21,7 +21,6 @@ export const SESSIONS_PER_CALL = 4;
 
 /** Sums over the rows of a panel in kernel memory, bit-identical to `sumHoldingValue`. */
 export interface ValuePanel {
-  /** Loads a holding in place of the previous one. */
   load(holding: HoldingValue, loaded: LoadedHolding): void;
   /** Returns true if the given holding was loaded last. */
   has(owner: object, version: number): boolean;
@@ -34,7 +33,6 @@ export interface ValuePanel {
   values(row: number, sessions: number, into: Float64Array): void;
 }
 
-/** Identity of a holding. */
 export interface LoadedHolding {
   /** True if the columns of the holding are adjacent. */
   readonly isRun: boolean;

@@ -32,7 +32,6 @@ export interface Arena {
   view(address: number, length: number): Float64Array;
   /** Returns the address of an array in the arena; undefined for any other array. */
   addressOf(array: Float64Array | Int32Array): number | undefined;
-  /** Returns the current size of the arena in bytes. */
   bytes(): number;
 }
 
@@ -245,7 +244,6 @@ const NO_NATIVE_KERNELS: NativeImports = {
   symvRows: refuseCall,
 };
 
-/** Returns the imports of the kernel module: its memory, and native kernels if available. */
 export function createKernelImports(
   memory: WebAssembly.Memory,
   native: NativeImports = NO_NATIVE_KERNELS,

@@ -243,7 +243,6 @@ const EXTREMES_ORDER_MIN = 400;
  */
 export type TeamRunner = (n: number, work: () => number) => number;
 
-/** Creates the operations for eigenvalue problems. */
 function createEigenOperations(
   { kernels, arena, operands, run }: Kernels,
   inTeam: TeamRunner,
@@ -326,7 +325,6 @@ function createEigenOperations(
 
 const WORD_VALUES = 2 ** 32;
 
-/** Creates the operation that simulates paths of a portfolio. */
 function createPathOperations({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'simulatePaths'> {
   return {
     simulatePaths(request, tallies) {
@@ -405,7 +403,6 @@ function createFactorOperations({
 /** Function that runs a product with this number of multiply-adds, on several threads if that is worth the calls. */
 export type TeamProduct = (multiplyAdds: number, work: () => void) => void;
 
-/** Creates the operations for matrix products. */
 function createProductOperations(
   { kernels, arena, operands, run }: Kernels,
   inTeam: TeamProduct,
@@ -546,7 +543,6 @@ export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
   });
 }
 
-/** Creates an engine from a compiled kernel module, with or without native kernels. */
 export function createWasmEngine(
   module: WebAssembly.Module,
   {

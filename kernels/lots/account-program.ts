@@ -14,9 +14,7 @@ import { assert } from '../assert.js';
  * A security is bought or sold, never both.
  */
 export interface AccountProgram {
-  /** Number of securities. */
   readonly n: number;
-  /** Number of factors. */
   readonly k: number;
   /** B, [n x k]. */
   readonly loadings: Float64Array;

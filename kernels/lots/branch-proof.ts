@@ -38,11 +38,9 @@ const BOUND_ERROR = 1e-12;
 const WIDTH_IN_SHARES = 1e-6;
 const WIDTH_MIN = 1e-12;
 
-/** Returns true if a range has only one trade. */
 export const isFixed = ({ unit }: AccountProgram, { least, most }: TradeRanges, i: number): boolean =>
   most[i]! - least[i]! < (unit[i]! > 0 ? unit[i]! * WIDTH_IN_SHARES : WIDTH_MIN);
 
-/** Returns the ranges of all permitted trades. */
 export function createRootRanges(program: AccountProgram): TradeRanges {
   const { n, heldWeights, lower, upper, buyLimit, unit } = program;
   const roundToLots = (trade: number, step: number): number =>
@@ -174,7 +172,6 @@ export interface SideCertificate {
   readonly proof?: BranchProof | undefined;
 }
 
-/** Returns the lowest bound of all sides. */
 export const findLeastBound = (certificates: readonly SideCertificate[]): number =>
   Math.min(...certificates.map(({ bound, proof }) => proof?.bound ?? bound));
 

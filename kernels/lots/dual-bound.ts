@@ -170,7 +170,6 @@ function considerRange(s: Search, way: number, least: number, most: number, offs
   if (tradeAbove !== tradeBelow) considerTrade(s, way * tradeAbove, offset + price * (tradeAbove - least));
 }
 
-/** Minimises the terms of one security over its permitted trades. */
 export function minimiseSecurity(
   program: AccountProgram,
   i: number,

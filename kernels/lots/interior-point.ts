@@ -54,7 +54,6 @@ function createStep(trades: number, securities: number, rows: number, bounds: nu
   };
 }
 
-/** Primal and dual length of a step. */
 export interface StepLengths {
   readonly primal: number;
   readonly dual: number;
@@ -200,7 +199,6 @@ function createFarPoint({ trades, rows, side, program }: LotRelaxation, penaltie
   return { traded: startTrades, prices, gap: 0.02, slack: 1e-4, aboveTax: 1e-3 };
 }
 
-/** Returns a starting point near the solution of a similar form. */
 function createNearPoint(
   { trades, rows, program }: LotRelaxation,
   penalties: Float64Array,
@@ -234,7 +232,6 @@ function createNearPoint(
  */
 export const HARD_PENALTY = 100;
 
-/** Iterate of the interior-point method, with the values that follow from it. */
 interface InteriorState extends Iterate {
   readonly relaxation: LotRelaxation;
   readonly hasVariance: boolean;
@@ -374,7 +371,6 @@ function evaluateState(state: InteriorState): void {
 export const computeVarianceMultiplier = ({ hasVariance, y, relaxation: { program, rows } }: InteriorState): number =>
   hasVariance ? y[rows.length]! / program.varianceLimit : 0;
 
-/** Weight of the variance in the Lagrangian. */
 const computeVarianceWeight = (state: InteriorState): number =>
   state.relaxation.program.aversion + computeVarianceMultiplier(state);
 
@@ -601,7 +597,6 @@ function createAdvance(state: InteriorState): () => boolean {
   };
 }
 
-/** Moves the iterate along a step. */
 function moveState(state: InteriorState, step: InteriorStep, length: number): void {
   const { z, zl, zu, y, slack, excess, boundSlack, boundPrice } = state;
   for (let j = 0; j < z.length; j++) {

@@ -15,7 +15,6 @@ export function solveTriangles(factor: Float64Array, order: number, x: Float64Ar
   }
 }
 
-/** Returns the transpose of a row-major matrix. */
 function transpose(a: Float64Array, rows: number, columns: number): Float64Array {
   const out = new Float64Array(a.length);
   for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) out[j * rows + i] = a[i * columns + j]!;
@@ -213,7 +212,6 @@ function computeRowReach(matrices: ReducedMatrices): void {
   }
 }
 
-/** Computes the block of the factors. */
 function fillFactorBlock(matrices: ReducedMatrices, kappa: number): void {
   const { relaxation, order, response, byFactor, stretched, matrix } = matrices;
   const { n, k } = relaxation.program;
@@ -222,7 +220,6 @@ function fillFactorBlock(matrices: ReducedMatrices, kappa: number): void {
   for (let f = 0; f < k; f++) matrix[f * order + f]! += 1 / kappa;
 }
 
-/** Computes the block of the rows. */
 function fillRowBlock(matrices: ReducedMatrices, slack: Float64Array): void {
   const { relaxation, m, order, reach, gram, rowReach, rowWeights, coefficients, byFactor, matrix } = matrices;
   const { n, k } = relaxation.program;

@@ -145,7 +145,6 @@ export interface LotRelaxation {
 export interface Multipliers {
   /** Exposures B'(w - target) at which the common variance is linearised, [k]. */
   readonly exposures: Float64Array;
-  /** Multiplier of the variance limit. */
   readonly variance: number;
   /** Multipliers of the rows of `listRelaxedRows`. */
   readonly rows: Float64Array;
@@ -164,16 +163,13 @@ export interface RelaxationSolution {
    * not converge.
    */
   readonly status: 'solved' | 'infeasible' | 'stalled';
-  /** Traded amount of each trade. */
   readonly traded: Float64Array;
   readonly weights: Float64Array;
   readonly multipliers: Multipliers;
-  /** Violation of each row. */
   readonly violations: Float64Array;
   readonly steps: number;
 }
 
-/** Solution at an intermediate step. */
 export type IntermediateSolution = Pick<RelaxationSolution, 'traded' | 'weights' | 'multipliers'>;
 
 export interface SolutionOptions {

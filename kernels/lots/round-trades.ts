@@ -6,7 +6,6 @@ import { type GainPrices, type Multipliers, sortSales } from './relaxation.js';
 interface PermittedMoves {
   /** Trades found by the last call of `list`. */
   readonly found: Float64Array;
-  /** Returns the nearest permitted trade. */
   permit(i: number, trade: number): number;
   /**
    * Writes the other permitted trades of a security to `found`. They are: one share more or less, no trade, the minimum
@@ -114,7 +113,6 @@ export interface TradeState {
   cost: number;
   short: number;
   long: number;
-  /** Gains of the trade that was realised last. */
   readonly realised: { short: number; long: number };
   /** Changes of the sums, and the violation of weight bounds. The objective is computed from them. */
   readonly sums: { variance: number; short: number; long: number; spent: number; violated: number };
@@ -159,7 +157,6 @@ function createTradeState(program: AccountProgram, net: Float64Array, prices: Ga
   return state;
 }
 
-/** Computes the gains of a trade. */
 function realise({ program, orders, realised }: TradeState, i: number, trade: number): void {
   const { lotSize, lotShort, lotLong } = program;
   let unsoldWeight = -trade;
@@ -233,7 +230,6 @@ const LIMIT_PRICE = 1;
 
 /** Prices and multipliers of the convex solution. */
 export interface MeritPrices {
-  /** Prices of gains, which order the sales. */
   readonly prices: GainPrices;
   readonly multipliers: Multipliers;
 }
@@ -247,7 +243,6 @@ interface TradeMove {
   readonly short: number;
   readonly long: number;
   readonly spent: number;
-  /** Change of the variance caused by this move. */
   variance: number;
   /** Change of the objective at the prices of the convex solution. */
   readonly loss: number;
@@ -257,7 +252,6 @@ interface TradeMove {
 interface TradeMerit {
   /** Permits violations at the prices of the convex solution times `strength`; 0 permits none. */
   allow(strength: number): void;
-  /** Returns the objective of the present trades. */
   objective(): number;
   /** Returns true if no row without a penalty, weight bound or variance limit is violated. */
   isFeasible(): boolean;
@@ -268,7 +262,6 @@ interface TradeMerit {
   refresh(move: TradeMove): void;
   /** Returns the decrease of the objective by two moves of different securities. */
   gainOfPair(one: TradeMove, other: TradeMove): number;
-  /** Applies a move. */
   move(i: number, trade: number): void;
 }
 
@@ -411,7 +404,6 @@ const VIOLATION_PRICES = [2, 6] as const;
 const ACCEPTED_GAP = 3e-6;
 /** Maximum number of moves that are combined into pairs. */
 const PAIRED_MOVES_MAX = 64;
-/** Maximum number of rounds of pairs. */
 const PAIR_ROUNDS_MAX = 12;
 
 export interface RoundingTerms {

@@ -39,7 +39,6 @@ export interface SumPrices {
 
 /** Optimal trades of all securities at given prices, and their sums. */
 interface SecurityResponses {
-  /** Traded amount of each trade. */
   readonly traded: Float64Array;
   readonly weights: Float64Array;
   /**
@@ -521,7 +520,6 @@ function createStartingPrices(
 const ROUNDS_MAX = 5;
 /** Maximum number of passes over all securities in a decision. */
 const PASSES_MAX = 3;
-/** Maximum change of a trade in a pass that counts as settled. */
 const TRADE_CHANGE_MAX = 1e-7;
 /** Gap that counts as closed. */
 const GAP_TOLERANCE = 1e-8;
@@ -544,9 +542,7 @@ const TRADE_MIN = 1e-12;
 
 /** Solution of one side of the tax. */
 export interface SettledSide {
-  /** Trades in any fraction. */
   readonly candidate: TradeCandidate;
-  /** Rounds the trades to permitted trades. */
   permit(): TradeCandidate;
   readonly bound: number;
   readonly multipliers: Multipliers;

@@ -319,7 +319,6 @@ export interface AccountSolution {
   readonly certificates: readonly SideCertificate[];
   /** Smallest bound of all sides. */
   readonly bound: number;
-  /** Index of the certificate for the side of the trades. */
   readonly certificateIndex: number;
   readonly steps: number;
   readonly nodes: number;

@@ -151,7 +151,6 @@ export function createTrades(program: AccountProgram, net: Float64Array, prices:
   return { bought: purchases, sold: sales };
 }
 
-/** Permitted trades with their figures. */
 export interface TradeCandidate {
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
@@ -163,7 +162,6 @@ export function createCandidate(program: AccountProgram, trades: AccountTrades):
   return { trades, figures, merit: computeMerit(figures) };
 }
 
-/** Returns the highest prices that the pieces of a side put on gains. */
 export function findTopPrices({ pieces }: TaxSide, weight: number): GainPrices {
   return {
     short: weight * Math.max(...pieces.map(({ short }) => short)),

@@ -21,10 +21,8 @@ export interface MemoryLimit {
   readonly sharedFolder?: string;
 }
 
-/** File that backs a part of a memory. */
 export interface PagedFile {
   readonly path: string;
-  /** Number of bytes of the memory before the part in the file. */
   readonly before: number;
   /** Number of bytes in the file. The rest of the memory after it is shorter than a page. */
   readonly bytes: number;
@@ -34,7 +32,6 @@ const GIB = 2 ** 30;
 
 const DEFAULT_LIMIT: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
 
-/** Memory limit of this thread. */
 let limit = DEFAULT_LIMIT;
 
 export function findMemoryLimit(): MemoryLimit {
@@ -165,12 +162,9 @@ const files = new WeakMap<ArrayBufferLike, PagedFile>();
 const writableFiles = new WeakMap<ArrayBufferLike, WritableFile>();
 const closedFiles = new FinalizationRegistry<number>((file) => closeSync(file));
 
-/** File to which `writeInto` writes the contents of a memory. */
 export interface WritableFile {
-  /** File descriptor. */
   readonly file: number;
   readonly pages: Pages;
-  /** True if the file is on a disk instead of in memory. */
   readonly isOnDisk: boolean;
 }
 
@@ -311,7 +305,6 @@ export interface Pages {
   readonly bytes: number;
 }
 
-/** Returns the range of whole pages within a memory. */
 function findWholePages(memory: ArrayBufferLike): Pages {
   const { addressOf, pageBytes } = loadSystemCalls()!; // callers have checked that system calls are available
   const begin = addressOf(memory);
@@ -320,7 +313,6 @@ function findWholePages(memory: ArrayBufferLike): Pages {
   return { from, before: from - begin, bytes };
 }
 
-/** Replaces pages of memory by a mapping of a file. */
 function mapFile(file: number, { from, bytes }: Pages): void {
   const { reserve, map } = loadSystemCalls()!; // callers have checked that system calls are available
   const failure = reserve(file, 0, bytes);
@@ -328,7 +320,6 @@ function mapFile(file: number, { from, bytes }: Pages): void {
   if (map(from, bytes, READ_AND_WRITE, SHARED_AND_FIXED, file, 0) !== from) throw new PagingFault('not mapped', bytes);
 }
 
-/** Error for memory that could not be paged. */
 class PagingFault extends Error {
   override readonly name = 'PagingFault';
   readonly code: string;
@@ -447,7 +438,6 @@ const computeRemainder = (value: number, by: number): number => ((value % by) + 
 
 const require = createRequire(import.meta.url);
 
-/** System calls on memory. */
 interface SystemCalls {
   readonly pageBytes: number;
   addressOf(memory: ArrayBufferLike): number;
@@ -457,7 +447,6 @@ interface SystemCalls {
   readonly reserve: (file: number, from: number, bytes: number) => number;
   /** Advises the system about the use of pages; returns 0 on success. */
   readonly advise: (address: number, bytes: number, advice: number) => number;
-  /** Maps a file over memory. */
   readonly map: (address: number, bytes: number, access: number, kind: number, file: number, from: number) => number;
   /**
    * Creates another mapping of the file pages that are mapped at an address (`heldBytes` is 0). Returns -1 if the pages
@@ -466,7 +455,6 @@ interface SystemCalls {
   readonly mapAgain: (address: number, heldBytes: number, bytes: number, kind: number) => number;
   /** Removes a mapping; returns 0 on success. */
   readonly unmap: (address: number, bytes: number) => number;
-  /** Copies bytes from an address. */
   readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
   /** Returns freed memory to the system except for `keptBytes` bytes; absent if the library does not support it. */
   readonly trim?: (keptBytes: number) => number;

@@ -94,7 +94,6 @@ function countBelow(engine: Engine, loadings: Float64Array, specific: Float64Arr
   });
 }
 
-/** Engine operations for a repair. */
 type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetricEigen' | 'symmetricRankK' | 'gemm'>;
 
 /**
@@ -183,7 +182,6 @@ export interface CovarianceRequest extends Shrinkage {
   readonly repair: boolean;
 }
 
-/** Stages of an estimate, reported at the start of each. */
 export type EstimateStage = 'moments' | 'product' | 'eigenvalues' | 'repair';
 
 /**

@@ -21,7 +21,6 @@ type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRow
  */
 const CANCELLED_RATIO = 1e-4;
 
-/** Shrinkage of the covariance of a panel of returns. */
 export interface Shrinkage {
   readonly target: ShrinkageTarget;
   /** Weight on the target in [0, 1]; null: computed by `method`. */

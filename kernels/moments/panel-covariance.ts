@@ -23,7 +23,6 @@ export interface PanelCovariance {
   readonly addedVariances: Float64Array;
 }
 
-/** Returns a low-rank covariance in terms of its panel. */
 export function createPanelCovariance({ panel, assets, intensity, target, scale }: LowRankCovariance): PanelCovariance {
   const targetScale = scale * intensity;
   return {
@@ -99,7 +98,6 @@ interface Block {
   readonly end: number;
 }
 
-/** Writes the entries of a block of products that are on or above the diagonal. */
 function placeEntries(
   { assets, keep, common, scale, addedVariances }: PanelCovariance,
   { from, to, first, end }: Block,

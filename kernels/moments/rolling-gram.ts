@@ -122,7 +122,6 @@ function addUpper(to: Float64Array, from: Float64Array, { n, sign }: SignedRows)
   for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) to[e]! += sign * from[e]!;
 }
 
-/** Adds or subtracts the rows of a panel. */
 function addRows(sums: Float64Array, panel: Float64Array, sign: 1 | -1): void {
   const n = sums.length;
   for (let position = 0; position < panel.length; position += n)

@@ -3,7 +3,6 @@ import { computeSymmetricRankK } from '../algebra/products.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 
-/** Engine operations that centre a panel. */
 export type CentringEngine = Pick<Engine, 'centreColumns'>;
 
 const DEMEAN_PLAIN_ENGINE: CentringEngine = { centreColumns: plainCentreColumns };
@@ -127,7 +126,6 @@ function computePowerOfHalf(x: number): number {
   return result;
 }
 
-/** Engine operations for a covariance. */
 export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'centreColumns'>;
 
 const PLAIN_ENGINE: RankKProduct = { symmetricRankK: computeSymmetricRankK, centreColumns };
@@ -160,7 +158,6 @@ export function computeSampleCovariance(
   return demeanedPanel;
 }
 
-/** Engine operations for running moments. */
 type UpdateEngine = Pick<Engine, 'allocate' | 'scope' | 'rankOneUpdate'>;
 
 /** Function called after each observation. The next call overwrites both arrays. */
@@ -274,7 +271,6 @@ function createState(engine: UpdateEngine, columns: number): State {
   };
 }
 
-/** Recomputes the sums of a whole window about its own mean. */
 function recomputeSums(engine: UpdateEngine, state: State, panel: Float64Array, from: number, window: number): void {
   const { origin, sums, products } = state;
   const columns = origin.length;

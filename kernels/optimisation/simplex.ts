@@ -236,7 +236,6 @@ function fillSegments(segments: Segments, program: Program): void {
   }
 }
 
-/** Optimum of a linear program at a corner. */
 interface Corner {
   /** [n] */
   readonly z: Float64Array;

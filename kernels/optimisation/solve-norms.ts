@@ -39,7 +39,6 @@ const NEARBY_STATES_MAX = 5;
 const FINAL_STATES_MAX = 10;
 
 export interface NormSolvers {
-  /** Solves a program with fewer norms. */
   readonly solve: (program: Program, follow: PathStart | undefined) => ProgramResult;
   /** Returns the optimum near a solution whose norms are close to their radii; undefined if it is not found. */
   readonly finish: (

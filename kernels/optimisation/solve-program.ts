@@ -92,7 +92,6 @@ function createSolution(
 }
 
 interface InsideOptions {
-  /** Number of iterations spent before. */
   readonly before: number;
   readonly run: InteriorRun;
   /** Program that replaces the original one in the interior-point method. */

@@ -16,13 +16,11 @@ export type PathModel =
 export interface LevelBins {
   readonly low: Float64Array;
   readonly scale: Float64Array;
-  /** Number of bins per session. */
   readonly count: number;
 }
 
 export interface PathRequest {
   readonly model: PathModel;
-  /** Number of sessions of a path. */
   readonly horizon: number;
   readonly seed: number;
   /** Index of the first path. A path has the same random numbers in any chunk. */
@@ -160,7 +158,6 @@ function drawNormals(steps: Float64Array, { mean, deviation }: PathModel & { kin
   }
 }
 
-/** Computes the levels of one path and counts them in the bins. */
 export function tallyPath(
   levels: ArrayLike<number>,
   { low, scale, count }: LevelBins,

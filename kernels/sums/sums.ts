@@ -7,7 +7,6 @@ export interface HoldingValue {
   /** Units by position in `columns`, at least [count]. */
   readonly units: Float64Array;
   readonly count: number;
-  /** Money added to the value of the units. */
   readonly money: number;
 }
 

@@ -1,12 +1,10 @@
 import { assert } from '../assert.js';
 
-/** Values and their weights. */
 export interface WeightedValues {
   /** Values, NaN if missing, at least [count]. */
   readonly values: Float64Array;
   /** Weights of either sign, at least [count]. */
   readonly weights: Float64Array;
-  /** Number of values and weights to use. */
   readonly count: number;
 }
 

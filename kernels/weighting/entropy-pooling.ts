@@ -31,7 +31,6 @@ export interface PooledEntropy {
   readonly probabilities: Float64Array;
   /** Multipliers of the rows, [K], in units of entropy per unit of the bound. */
   readonly multipliers: Float64Array;
-  /** Multiplier of each tail view. */
   readonly tailMultipliers: Float64Array;
   /** Relative entropy sum p ln(p / q) of the probabilities. */
   readonly entropy: number;

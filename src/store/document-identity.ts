@@ -15,7 +15,6 @@ const ID_BYTES_MAX = 512;
  */
 const HALF_PAIR = /\p{Surrogate}/u;
 
-/** Returns true if an id can be a key. No document has any other id. */
 export function isDocumentId(id: string): boolean {
   return id !== '' && !id.includes('\u0000') && !HALF_PAIR.test(id) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
@@ -39,7 +38,6 @@ export const createNumberedRange = (owner: string): { readonly from: string; rea
 /** Returns the owner in a key of `formatNumberedId`. */
 export const getOwner = (id: string): string => id.slice(0, id.lastIndexOf('/'));
 
-/** Kinds of documents in the store. An id is unique within its kind. */
 export const DOCUMENT_KINDS = [
   ...VERSIONED_KINDS,
   'run',

@@ -280,7 +280,6 @@ const addVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits 
 });
 
 interface VolumeInput {
-  /** Folder on the volume of cached objects. */
   readonly folder: string;
   readonly freeSpace?: FreeSpace;
   readonly lowWaterMark?: LowWaterMark | undefined;

@@ -22,7 +22,6 @@ export interface ArtifactHealth {
 export interface StorageKeys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Session token of temporary keys. */
   readonly sessionToken?: string | undefined;
   /** Expiry in milliseconds since 1970; undefined if it is unknown. */
   readonly expiresAt?: number | undefined;
@@ -78,7 +77,6 @@ export interface LowWaterMark {
 /** New file of an artifact, completely written to disk. */
 export interface NewFile {
   readonly file: FileHandle;
-  /** Name of the artifact. The file does not have this name yet. */
   readonly name: string;
   readonly bytes: number;
   /** SHA-256 of the bytes, hex. */
@@ -121,7 +119,6 @@ export interface DatedArtifact {
 
 interface CommitListeners {
   add<T extends CommitEventType>(type: T, listener: (event: CommitEvent<T>) => void): () => void;
-  /** Calls the listeners of each event in order. */
   call(events: readonly CommitEvent[]): void;
 }
 
@@ -303,11 +300,9 @@ export interface DocumentTransaction extends DocumentReader {
   put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns true if a document existed under the id. */
   delete(kind: DocumentKind, id: string): Promise<boolean>;
-  /** Publishes an event to the listeners if the transaction commits. */
   publish(event: CommitEvent): void;
 }
 
-/** Options of a document engine, in addition to the location of its data. */
 export interface DocumentEngineOptions {
   /** Clock for `updatedAt`, ms since 1970. */
   readonly now?: () => number;
@@ -330,7 +325,6 @@ export interface DocumentEngine extends DocumentStore {
 
 /** Stored document, readable or not. */
 export interface DocumentEntry {
-  /** Unique key among all entries, for `DocumentsReader.entry`. */
   readonly key: string;
   /** Kind of the document. It is undefined for a kind that this version does not know. */
   readonly kind: DocumentKind | undefined;
@@ -437,7 +431,6 @@ export interface ArtifactStore {
    * @cost one read of the file; memory for some pieces
    */
   writeFile(path: string): Promise<ArtifactRef>;
-  /** Creates a name for a new artifact. */
   newName(): string;
   /**
    * Links the files of artifacts under further names. They then survive the deletion of the first names. The links have

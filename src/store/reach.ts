@@ -42,7 +42,6 @@ export const runUnrestricted = <T>(work: () => T): T => contexts.run(undefined, 
 
 /** Rule about access to a document. It names the document that decides about the access. */
 interface AccessRule {
-  /** Kind of the document that decides about the access. */
   readonly ownerKind: DocumentKind;
   /** Returns the id of the deciding document from key and body. Returns undefined if the body does not contain it. */
   subject(id: string, body: unknown): string | undefined;

@@ -22,11 +22,9 @@ const MARK_ID = 'documents';
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** Earlier forms of a kind of document. */
 interface EarlierForm {
   readonly kinds: readonly DocumentKind[];
   isEarlier(body: Body, id: string): boolean;
-  /** Returns the body in the current form. */
   convert(body: Body): unknown;
 }
 

@@ -244,7 +244,6 @@ const openModel = (modelId: string, { paths, names, observedEnd, dates, factors 
     factors: factors && { names: factors.names, numbers: () => readStoredDoubles([factors.path]) },
   });
 
-/** Opened model without its matrix. */
 export interface OpenedModel {
   readonly prepared: PreparedEstimate;
   readonly estimate: PanelEstimate;

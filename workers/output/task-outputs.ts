@@ -107,7 +107,6 @@ export function writeRowsInBlocks(
  */
 const CACHED_BYTES_MAX = 64 * 2 ** 20;
 
-/** Memory that consecutive runs reuse. */
 export interface RunMemory {
   /** Returns the memory of the previous run if it is large enough, otherwise new memory. */
   readonly take: Memory;

@@ -161,7 +161,6 @@ export const sumBatch: Task<'sum-batch'> = async (input, control) => {
   return { view: outputRefs['view']!, volumes: rowBlocks, summary: figures };
 };
 
-/** Writes some of the artifacts of a task. */
 async function writeSome(
   { destination, names }: SumBatchInput['outputs'],
   contents: Readonly<Record<string, Uint8Array>>,

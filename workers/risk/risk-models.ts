@@ -98,7 +98,6 @@ function openEstimate({ market, universe, request }: RiskModelSource): PreparedE
   });
 }
 
-/** Returns the hash of the content of a model: its securities and its matrix. */
 function computeContentHash(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
   return createHash('sha256')
     .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))

@@ -6,7 +6,6 @@ import { createRowWriter, JSON_ROWS } from '#views/formats/text.js';
 /** Minimum number of rows per Parquet row group, except the last one. */
 const GROUP_ROWS = 1 << 16;
 
-/** Creates a writer of query results in the formats of exports. JSON begins with the names and types of the columns. */
 export const createResultWriter: CreateResultWriter = (format, columns, append) => {
   if (format === 'json') return createJsonWriter(columns, append);
   const columnsByName = Object.fromEntries(

@@ -155,7 +155,6 @@ function getBooks(market: MarketData): Map<string, Book> {
 
 /** Benchmark of a run on a market. */
 export interface ComparedBenchmark {
-  /** Id of the benchmark as requested. */
   readonly id: string;
   /** Return variant of the benchmark's levels; raw for a series. */
   readonly variant: MeasuredVariant;
@@ -421,7 +420,6 @@ export async function showRollingRisk(query: InputOfView<'rolling-risk'>): Promi
 
 /** Levels of a run and of its reference, on their common dates, [T] each. */
 interface Levels {
-  /** Dates of the run. */
   readonly runDays: Int32Array;
   readonly days: Int32Array;
   readonly level: Float64Array;

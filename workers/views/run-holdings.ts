@@ -79,7 +79,6 @@ export function readRiskWindow(
   return { sm, growth, from: findFirstAtLeast(sm.sessions, first), to: findLastAtMost(sm.sessions, last) };
 }
 
-/** Returns datapoints with the settings of a run. */
 export function createHoldingDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
   return createDatapoints(sm, {
     treatment: restoreTreatment(header.treatment),
@@ -158,7 +157,6 @@ function refuseUnpriced(names: Iterable<string>, why: string): Refusal {
   );
 }
 
-/** Benchmark with its weights on the date of the holdings. */
 export interface ComparedWeights {
   readonly id: string;
   readonly weights: ReadonlyMap<string, number>;
@@ -298,7 +296,6 @@ function createTerms(run: RunColumns, { market: handle }: ActionsQuery) {
 const createDates = ({ from, to }: ActionsQuery) => ({ from: parseOptionalDay(from), to: parseOptionalDay(to) });
 const parseOptionalDay = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));
 
-/** Computed view, ready to be written. */
 export interface ComputedView {
   /** Expected number of bytes, if it can be estimated. */
   readonly bytes?: number;

@@ -334,7 +334,6 @@ function throwUndeclaredRead(): never {
 }
 
 interface SecurityPositions {
-  /** Columns of all securities that the market has, ascending. */
   readonly columns: Int32Array;
   /**
    * Returns the columns of the securities with a non-zero weight, ascending, and their weights. The result is valid

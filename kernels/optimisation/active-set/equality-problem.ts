@@ -174,7 +174,6 @@ export function computeRowValue(coefficients: Float64Array, from: number, x: Flo
   return total;
 }
 
-/** Source of a column. */
 interface ColumnSource {
   /** Returns true if the column of a key has changed since the last call. */
   readonly isNew: (key: number) => boolean;
@@ -195,7 +194,6 @@ export interface HalfColumns {
   products(out: Float64Array): void;
   /** Computes out[a] = (column a)'x. */
   times(x: Float64Array, out: Float64Array): void;
-  /** Subtracts the weighted sum of columns from x. */
   subtract(weights: Float64Array, x: Float64Array): void;
 }
 
@@ -582,7 +580,6 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   };
 }
 
-/** Returns the gradient of an active row, kink or norm as a function of the security. */
 function findRowGradient(program: Program, state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
   const { n, rows, kinks, norms } = program;
   if (row < rows.count) {
@@ -650,7 +647,6 @@ export function fixSecurities(
   }
 }
 
-/** Inputs and workspace of an equality problem. */
 export interface EqualityProblem {
   readonly program: Program;
   readonly state: ActiveState;

@@ -118,7 +118,6 @@ function computeBound(problem: OptionProblem, prices: Float64Array, slopes: Floa
   return total - (starts.length + m) * Number.EPSILON * size;
 }
 
-/** Returns the amounts of an option at prices. */
 function priceAmounts({ amounts }: OptionProblem, option: number, prices: Float64Array): number {
   let total = 0;
   for (let r = 0; r < prices.length; r++) total += prices[r]! * amounts[option * prices.length + r]!;

@@ -143,7 +143,6 @@ export function createCardinalityCone(
     });
   };
 
-  /** Projects each variable at a given price of shares, and returns the sum of the shares. */
   function projectShares(from: Float64Array, members: Int32Array, price: number): number {
     let total = 0;
     for (const i of members) {

@@ -58,7 +58,6 @@ export interface SwapMove {
   readonly change: number;
 }
 
-/** Moves between choices of one problem. */
 export interface SwapMoves {
   /**
    * Returns the optimum of a choice, even if it is outside the bounds; undefined if the submatrix of P is not positive
@@ -76,7 +75,6 @@ export interface SwapMoves {
    * members per constraint
    */
   isAllowed(heldCounts: readonly number[], leaving: number, incoming: number): boolean;
-  /** Returns the number of chosen members of each cardinality constraint. */
   countHeldMembers(chosen: Uint8Array): number[];
   /**
    * Returns a choice of all mandatory variables and of the first variables of an order. The cardinality constraints

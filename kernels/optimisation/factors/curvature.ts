@@ -33,7 +33,6 @@ function solveWith(algebra: DenseAlgebra, l: Float64Array, n: number, b: Float64
   algebra.solveLowerTransposed(l, n, b);
 }
 
-/** Adds the lower triangle of scale P_FF + diag to `out`. */
 function addLower(
   metric: Metric | null,
   scale: number,
@@ -253,7 +252,6 @@ function createLowRankForm(algebra: DenseAlgebra): LowRankForm {
 
 /** Curvature in two parts: a matrix of the securities that covary with others, and a diagonal of the rest. */
 export interface PartialForm {
-  /** Selects the free securities that covary with others and returns their number. */
   select(metric: DenseMetric, free: Int32Array, count: number): number;
   /** Factors the selected securities, and inverts the variances of the rest. @returns true if positive definite */
   factor(metric: DenseMetric, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean;
@@ -401,7 +399,6 @@ export interface Curvature {
    * @cost            cost of `solve`, and count columns^2 / 2, less if most entries of L^-1 C are zero
    */
   solveWithProducts(c: Float64Array, columns: number, solved: Float64Array, products: Float64Array): void;
-  /** Dense operations that factor the curvature. */
   readonly algebra: DenseAlgebra;
   /**
    * Returns L of H = L L', [count x count] row-major, valid until the next factorisation. Returns undefined if H was

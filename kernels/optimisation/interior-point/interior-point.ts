@@ -58,7 +58,6 @@ function computeSideSlack(on: Uint8Array, s: Float64Array, z: Float64Array, side
   return s[side]! / z[side]! + (on[soft] === 1 ? s[soft]! / z[soft]! : 0);
 }
 
-/** Returns the right-hand side of a row with scaled value `value`. */
 function computeRowRightSide(work: InteriorWork, r: number, value: number): number {
   const {
     program,
@@ -1028,7 +1027,6 @@ export function runInteriorPoint(
 interface Progress {
   /** Returns false if residuals and complementarity have not decreased for too long. */
   goesOn(iteration: number, mu: number): boolean;
-  /** Restores the best point so far. */
   takeBest(): void;
 }
 

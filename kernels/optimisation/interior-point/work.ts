@@ -233,14 +233,12 @@ export interface InteriorWork {
   readonly columnCount: number;
   readonly columns: Float64Array;
   readonly solved: Float64Array;
-  /** Rows, kinks and norms as sparse columns. */
   readonly columnRows: SparseRows;
   readonly solvedRows: SparseRows;
   readonly schur: Float64Array;
   readonly skipped: Uint8Array;
   /** Diagonal terms of the Schur complement, [columns]. */
   readonly slack: Float64Array;
-  /** Residuals of all rows, kinks and norms. */
   readonly rowResidual: Float64Array;
   /** Multipliers of the rows in the units of the program, [m]. */
   readonly rowMultipliers: Float64Array;

@@ -22,7 +22,6 @@ import type { PathFactor, PathFactors } from './factor.js';
  * the bounds of rows.
  */
 interface Path {
-  /** Program at the end of the path. */
   readonly program: Program;
   readonly state: ActiveState;
   readonly factor: PathFactor;
@@ -98,7 +97,6 @@ function findFirstDual(path: Path, first: FirstEvent): void {
   offerActiveKinks(path, first);
 }
 
-/** Finds the first event among weights. */
 function findFirstPrimal(path: Path, first: FirstEvent): void {
   offerFreeVariables(path, first);
   offerIdleRows(path, first);
@@ -370,7 +368,6 @@ function createPathSystem(path: Path): PathSystem {
   };
 }
 
-/** Returns the coefficient of a security in a row or a kink. */
 const readRowCoefficient = ({ program, state }: Path, row: number, i: number): number =>
   row < program.rows.count
     ? program.rows.coefficients[row * program.n + i]!
@@ -411,7 +408,6 @@ export interface PathStart {
  */
 const EVENTS_PER_CONSTRAINT = 10;
 
-/** Limits beyond which a path is abandoned. */
 export interface PathLimits {
   readonly eventsMax: number;
   /** Maximum number of free securities. */
@@ -638,7 +634,6 @@ function applyEvent(path: Path, { subject, at, next, way }: PathEvent): boolean 
   }
 }
 
-/** Returns the gradient of the kinks at a variable in its state. */
 function computeKinkForce({ program, state, z }: Path, i: number): number {
   let total = 0;
   for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * computeSlope(program, state, k, i);
@@ -759,7 +754,6 @@ function computeGradientAt(program: Program, state: ActiveState, x: Float64Array
   return gradient;
 }
 
-/** Returns the rows with bounds extended to their values at x. */
 function extendRows(rows: Rows, x: Float64Array): Rows {
   const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
   for (let r = 0; r < rows.count; r++) {

@@ -278,7 +278,6 @@ export function computeMetricTrace(metric: Metric): number {
   return total;
 }
 
-/** A metric with its weight in a sum. */
 export interface WeightedMetric {
   readonly metric: Metric;
   readonly weight: number;

@@ -206,7 +206,6 @@ export function createLagrangianCurvature(
   return { metric: addMetrics(parts), scale: 1, ridge };
 }
 
-/** Returns the mean of the diagonal of a norm's metric. */
 export function computeMeanSquare({ metric: ownMetric, n }: Program, { metric: kind }: Norm): number {
   if (kind === 'identity') return 1;
   return (
@@ -214,10 +213,8 @@ export function computeMeanSquare({ metric: ownMetric, n }: Program, { metric: k
   );
 }
 
-/** Range of rows of a matrix, row-major. */
 export interface RowRange {
   readonly matrix: Float64Array;
-  /** Length of a row. */
   readonly width: number;
   /** First row, and one past the last row. */
   readonly from: number;

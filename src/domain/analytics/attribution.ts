@@ -174,7 +174,6 @@ export interface GroupReturns {
   get(k: number): number | null;
 }
 
-/** Creates the accumulator of K groups. */
 export function createGroupReturns(groups: number): GroupReturns {
   const growth = new Float64Array(groups).fill(1);
   const hasWeight = new Uint8Array(groups);

@@ -263,7 +263,6 @@ export function compareText(a: string, b: string): number {
 }
 
 interface RequestedField {
-  /** Unknown name. */
   readonly name: string;
   readonly accepted: readonly string[];
   /** Text as written by the client, if it differs from the name. */

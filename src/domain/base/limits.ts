@@ -273,7 +273,6 @@ export const LIMIT_SPECS = {
 
 export type LimitName = keyof typeof LIMIT_SPECS;
 
-/** Values of the limits by name. */
 export const LIMITS = Object.fromEntries(Object.entries(LIMIT_SPECS).map(([name, { value }]) => [name, value])) as {
   readonly [N in LimitName]: (typeof LIMIT_SPECS)[N]['value'];
 }; // the object has a value for each name

@@ -26,7 +26,6 @@ export const formatShare = (fraction: number): string => {
  */
 const CONSTANT_DEVIATION = 1e-12;
 
-/** Variance of returns below which they are constant. */
 export const CONSTANT_VARIANCE = CONSTANT_DEVIATION ** 2;
 
 /**
@@ -132,7 +131,6 @@ export function isEqual(a: ArrayLike<number>, b: ArrayLike<number>): boolean {
   return true;
 }
 
-/** Returns the sum of absolute differences. */
 export function sumDifferences(reference: Float64Array, weights: Float64Array): number {
   let total = 0;
   for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);

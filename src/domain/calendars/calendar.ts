@@ -11,7 +11,6 @@ const REASON_LENGTH_MAX = 500;
 
 const LocalTime = z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, { error: 'must be a local time HH:MM, such as 13:00' });
 
-/** Recorded change of one day of a calendar. */
 export const SessionChange = defineObject(() => ({
   date: IsoDate.meta({ description: 'Day on which the calendar differs from its rules.' }),
   session: z.enum(['closed', 'open']).meta({
@@ -41,7 +40,6 @@ export const VersionedClosures = defineObject(() => ({
 }));
 export type VersionedClosures = z.infer<typeof VersionedClosures>;
 
-/** Recorded changes by calendar code. */
 export const RecordedClosures = z.record(z.string().min(1).max(64), VersionedClosures);
 export type RecordedClosures = z.infer<typeof RecordedClosures>;
 
@@ -85,7 +83,6 @@ export interface CalendarOption {
 }
 
 export interface CalendarCoverage {
-  /** First day that the calendar covers. */
   readonly from: Day;
   /** Last day whose closures come from a published list. */
   readonly publishedTo: Day;

@@ -65,7 +65,6 @@ const Recurring = {
   name: z.string().min(1),
   /** Days of each year: see `parseDateRule`. */
   on: z.union([z.string(), z.array(z.string()).min(1)]),
-  /** Weekdays to which the rule is limited. */
   only: Weekdays.optional(),
   years: Years.optional(),
   except: Years.optional(),
@@ -97,7 +96,6 @@ export const ShortSession = z.union([
 ]);
 export type ShortSession = z.infer<typeof ShortSession>;
 
-/** Rules that several calendars share. */
 export const FamilyFile = defineObject(() => ({
   name: z.string().min(1),
   closed: z.array(ClosureRule).default([]),
@@ -138,7 +136,6 @@ export const RuleFile = defineObject(() => ({
     )
     .min(1),
   coverage: CoveredDates,
-  /** Sources of the sessions. */
   sources: Sources,
   closed: z.array(ClosureRule).default([]),
   /** Sessions on days that the working week or a rule would close. */
@@ -192,7 +189,6 @@ export function parseWeekdayMask(words: string): number {
 /** Function that returns the days of a rule in a year; empty if the rule has no day in that year. */
 export type YearRule = (year: number) => readonly Day[];
 
-/** Feast days by table name and year. */
 export type FeastDays = Readonly<Record<string, DatesByYear>>;
 
 /**

@@ -428,7 +428,6 @@ function createCalendar(
   };
 }
 
-/** Returns calendars with recorded changes applied. */
 export function correctCalendars(calendars: ExchangeCalendars, closures: RecordedClosures): ExchangeCalendars {
   const correctedCalendars = new Map<string, ExchangeCalendar>();
   const get = (code: string): ExchangeCalendar | undefined => {

@@ -329,7 +329,6 @@ export interface CrossSection {
   ordered(values: Float64Array, order: Ordering): Int32Array;
   /** Returns the groups of the securities by a datapoint: one group per value, and one for missing values. */
   groups(field: DatapointExpression, columns: Int32Array): Grouping;
-  /** Returns the type of the values of a datapoint. */
   kindOf(field: DatapointExpression): ValueKind;
   /**
    * Returns the number of values of a datapoint in its trailing window, even if they are fewer than half of the
@@ -340,7 +339,6 @@ export interface CrossSection {
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;
   /** Returns growth factors of the total return variant for some securities, [S - first x N]. */
   growth(columns: Int32Array): Float64Array;
-  /** Returns the sessions from which the datapoint of a security was read. */
   read(field: DatapointExpression, column: number): DatapointDates;
   /** Returns a cross-section with additional data known at a decision. */
   given(context: DecisionContext): CrossSection;

@@ -65,9 +65,7 @@ import { fillWindowDeviations, computeProduct, type Statistic } from './statisti
 import type { Tally, WindowReader } from './windows.js';
 
 interface PluginArguments {
-  /** Number of securities. */
   readonly count: number;
-  /** Day of the decision. */
   readonly day: Day;
 }
 
@@ -109,7 +107,6 @@ export interface SharedState {
   tallyOf(series: Series): Tally;
   /** Returns the market returns to which BETA is relative. */
   readonly marketReturns: MarketReturns;
-  /** Statistics of rolling windows. Null if each window is computed separately. */
   readonly rolling: RollingStatistics | null;
   dividends: () => DividendHistory;
 }
@@ -126,7 +123,6 @@ export function isText({ sm, referenceKindOf }: SharedState, field: FieldRequest
   );
 }
 
-/** Returns the values of a text column known on a session. */
 export function readReferenceTexts(
   { sm, spellsOf }: SharedState,
   { field, session, columns }: { readonly field: FieldRequest; readonly session: number; readonly columns: Int32Array },
@@ -401,7 +397,6 @@ export interface DecisionContext {
   readonly earlier?: (reviewsBack: number) => ReviewSection | null;
 }
 
-/** Datapoints at the reference date of a review. */
 export interface ReviewSection extends Pick<ExpressionSection, 'numbers' | 'truths'> {
   readonly session: number;
 }
@@ -762,7 +757,6 @@ export interface SeriesSource {
   expanded(field: FieldRequest): ExpressionNode | null;
   /** Returns the values of a numeric datapoint as stated on each session. */
   trailing(field: FieldRequest): Series;
-  /** Returns the values of a text column known on a session. */
   texts(field: FieldRequest, session: number, columns: Int32Array): readonly ReferenceValue[];
   isNumber(field: FieldRequest): boolean;
 }

@@ -43,7 +43,6 @@ import {
 } from './fields.js';
 import { findFunction, FUNCTION_NAMES, type FunctionEntry, type OperandKind, readIndexName } from './functions.js';
 
-/** Expressions of the datapoints that a document defines, by name. */
 export type Definitions = ReadonlyMap<string, ExpressionNode>;
 
 export interface ReadDatapoint {
@@ -52,7 +51,6 @@ export interface ReadDatapoint {
   readonly leaf: FieldLeaf | FunctionNode;
   /** Required type of the values. Groups and comparisons with a constant accept `any`. */
   readonly as: 'number' | 'any';
-  /** Comparison in which the datapoint is an operand. */
   readonly comparison: ComparisonNode | null;
   /** Plug-in input that reads the datapoint; null outside plug-ins. */
   readonly input: CheckedPluginInput | null;
@@ -188,7 +186,6 @@ export function listCalls(expression: DatapointExpression, definitions: Definiti
   return calls;
 }
 
-/** Returns the ids of the indices to which an expression refers. */
 export function listIndices(expression: DatapointExpression, definitions: Definitions): string[] {
   const requests = listCalls(expression, definitions).filter(({ name }) => INDEX_FUNCTIONS.has(name));
   return [...new Set(requests.map(readIndexName))];
@@ -253,7 +250,6 @@ export function findCircle(definitions: Definitions): readonly string[] {
   return [];
 }
 
-/** Returns the names of the datapoints in a tree, including those of `by=`. */
 export function listReadNames(node: ExpressionNode): string[] {
   if (node.node === 'field') return [node.name];
   const groupNames = node.node === 'function' && node.by !== undefined ? [node.by] : [];
@@ -282,7 +278,6 @@ interface NodeType {
   readonly unit: Unit;
 }
 
-/** Units of the datapoints that a document defines. */
 type UnitsByName = ReadonlyMap<string, Unit>;
 
 const NO_UNITS: UnitsByName = new Map();
@@ -833,7 +828,6 @@ type EvaluationTime = 'now' | 'review' | 'lag' | 'window';
 
 /** Datapoint of a document that an expression requests over time although this is impossible. */
 export interface OverTimeFault {
-  /** Name of the datapoint. */
   readonly name: string;
   /** Function in the datapoint whose value is known only at decisions. */
   readonly called: string;

@@ -38,7 +38,6 @@ interface Token extends CharacterSpan {
   readonly text: string;
 }
 
-/** Syntax error in a text, with its position. */
 export class SyntaxFault extends Error {
   readonly span: CharacterSpan;
 
@@ -117,7 +116,6 @@ function unescapeText(written: string, start: number): string {
 /** Maximum nesting of brackets, signs and negations. No tree within the limits of depth and size needs more. */
 const NESTING_MAX = 64;
 
-/** Position in the tokens of an expression text. */
 interface Cursor {
   peek(ahead?: number): Token;
   next(): Token;
@@ -487,12 +485,10 @@ export function addText(expression: DatapointExpression): ExpressionNode {
   return { ...tree, text: printNode(tree, 0) };
 }
 
-/** Returns a label for an expression: the name of a datapoint, or otherwise the text. */
 export function createLabel(expression: DatapointExpression): string {
   return isField(expression) ? expression.name : printExpression(expression);
 }
 
-/** Prints an operand of a node with precedence `level`. */
 function printNode(node: ExpressionNode, level: number): string {
   const [own, text] = writeNode(node);
   return own < level ? `(${text})` : text;
@@ -571,7 +567,6 @@ function printConstant(value: unknown): string {
   return Array.isArray(value) ? `[${value.map((item) => JSON.stringify(item)).join(', ')}]` : JSON.stringify(value);
 }
 
-/** Returns true if a datapoint of this kind fits the comparison. */
 export function acceptsKind(node: ComparisonNode, kind: 'number' | 'string' | 'boolean'): boolean {
   const needsNumber = ['gt', 'ge', 'lt', 'le', 'between'].includes(node.comparison);
   return needsNumber ? kind === 'number' : findValueType(node) === kind;

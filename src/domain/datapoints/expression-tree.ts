@@ -247,7 +247,6 @@ export function createNegation(operand: ExpressionNode): ExpressionNode {
   return { node: 'arithmetic', operator: '-', operands: [operand] };
 }
 
-/** Combines conditions of which all or any must be true. */
 export function combineConditions(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
   const flatOperands = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
   if (flatOperands.length === 0) return { node: 'value', value: kind === 'all' };
@@ -397,7 +396,6 @@ export function formatUnit(unit: Unit): string | null {
   return [above.join(' x ') || '1', ...singularNames].join(' per ');
 }
 
-/** Use of a datapoint by a rule or weighting. */
 export interface FieldUse {
   readonly field: DatapointExpression;
   /**
@@ -412,7 +410,6 @@ export interface FieldUse {
   readonly comparison?: ComparisonNode;
 }
 
-/** Returns the use of a numeric datapoint. */
 export function useNumber(field: DatapointExpression | string, path = '', money = false): FieldUse {
   return { field: toRequest(field), path, as: 'number', money };
 }
@@ -422,7 +419,6 @@ export function toRequest(field: DatapointExpression | string): DatapointExpress
   return typeof field === 'string' ? createLatestRequest(field) : field;
 }
 
-/** Returns the use of the datapoints in a condition. */
 export function useCondition(field: ExpressionNode, path: string): FieldUse {
   return { field, path, as: 'condition', money: false };
 }

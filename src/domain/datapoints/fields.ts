@@ -89,7 +89,6 @@ function checkWindow(field: Omit<FieldRequest, 'transform'>, context: z.Refineme
     });
 }
 
-/** Datapoint as a node of an expression. */
 export const FieldNode = defineObject(() => ({
   node: z.literal('field'),
   ...fields,
@@ -153,7 +152,6 @@ export function formatSessions(count: number): string {
 /** Source of a datapoint in one market, or the missing column. */
 export type Resolution = { readonly dataset: Dataset } | { readonly missing: string };
 
-/** Columns of a market. */
 export type Columns = Pick<MarketData, 'fields' | 'reference'>;
 
 /**

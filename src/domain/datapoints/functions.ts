@@ -537,7 +537,6 @@ const ELEMENTWISE_FUNCTIONS: readonly ElementwiseFunction[] = [
   ladder,
 ];
 
-/** Returns the id of the index to which an operand refers. */
 export function readIndexName({ operands: [operand] }: FunctionNode): string {
   return operand?.node === 'value' ? String(operand.value) : '';
 }
@@ -908,7 +907,6 @@ export const isKnownAtDecisions = (node: Pick<FunctionNode, 'name' | 'window' | 
   return (form === 'decision' && node.name !== 'years_of_growth') || form === 'memory';
 };
 
-/** Function, for clients. */
 export interface FunctionSpec extends Pick<FunctionEntry, 'name' | 'form' | 'signature' | 'help' | 'example'> {}
 
 export function listFunctionSpecs(): FunctionSpec[] {

@@ -310,7 +310,6 @@ const SHAPE_FUNCTIONS: readonly RowFunction[] = [
   },
 ];
 
-/** All members of `rows`. */
 export const ROW_FUNCTIONS: readonly RowFunction[] = [
   ...createStatistics(),
   ...PAIR_FUNCTIONS,

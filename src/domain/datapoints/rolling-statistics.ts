@@ -83,7 +83,6 @@ function createRollingFolds(step = 1) {
 /** Results from each session of a block to its end. */
 interface BlockSuffixes {
   readonly stride: number;
-  /** Maximum number of sessions in a block. */
   readonly length: number;
   /** Starts a block with the sessions before `block`, down to `from`. */
   sum(block: SummedBlock, folding: Folding): void;
@@ -311,7 +310,6 @@ function computeSlope(returnSum: number, products: number, market: MarketSums): 
   return marketSquares === 0 ? NaN : (products - (returnSum * market[SUM]!) / market[COUNT]!) / marketSquares;
 }
 
-/** Adds the returns of a session, multiplied by a number. */
 function addTimes(sums: Float64Array, values: Float64Array, times: number): void {
   for (let i = 0; i < values.length; i++) {
     const value = values[i]!;

@@ -167,7 +167,6 @@ export interface MergedValue {
   readonly kind: ValuedKind;
   readonly column: number;
   readonly session: number;
-  /** Day of the bar. */
   readonly day: Day;
   readonly value: number;
 }
@@ -274,7 +273,6 @@ export interface SeriesTerms {
   readonly growth: () => Float64Array;
   /** Marks of cells that are not returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
-  /** Price returns without dividends, and their growth factors. */
   readonly price: Pick<SeriesTerms, 'growth' | 'gaps'>;
   /**
    * Securities whose VOLATILITY, MOMENTUM and BETA are computed over rolling windows, ascending. Null if there are

@@ -8,7 +8,6 @@ export interface Windows {
   readonly cells: Float64Array;
   /** First cell of each window, [n]. */
   readonly starts: Int32Array;
-  /** Number of cells in a window. */
   readonly length: number;
   /** Minimum number of values of a statistic, at least 1. With fewer values the statistic is missing. */
   readonly enough: number;
@@ -315,14 +314,12 @@ function mergeRuns({ keys, order, nextKeys, nextOrder, count, width }: Merge): v
   }
 }
 
-/** Returns every position of an array, ascending. */
 export function createPositions({ length }: ArrayLike<unknown>): Int32Array {
   const positions = new Int32Array(length);
   for (let i = 0; i < length; i++) positions[i] = i;
   return positions;
 }
 
-/** Returns the positions with a value, in unchanged order. */
 export function selectPositionsWithValue(values: Float64Array, positions: Int32Array): Int32Array {
   let count = 0;
   const presentPositions = new Int32Array(positions.length);

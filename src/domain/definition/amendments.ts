@@ -331,7 +331,6 @@ function describeUnknownMember(member: string): string {
   return `An amendment cannot change ${member}; it can change ${AMENDABLE_MEMBERS.join(', ')}.${hint}`;
 }
 
-/** Review of an index. */
 export interface Review {
   readonly id: string;
   readonly scope: ReviewScope;
@@ -454,7 +453,6 @@ function findBegin({ document, from, amendment }: IndexText, calendar: Calendar,
   return begins.length === 0 ? undefined : Math.min(...begins);
 }
 
-/** Returns the version that an index follows on a day. */
 export function findTextInForce(document: IndexDocument, calendar: Calendar, day: Day): IndexText {
   return listTextSpans(document, calendar).findLast(({ after }) => after < day)?.text ?? listDatedTexts(document)[0]!;
 }

@@ -121,7 +121,6 @@ const WaiveFacts = defineObject(() => ({
   total: z.int().min(0).meta({ description: 'Number of findings.' }),
 })).meta({ id: 'WaiveFacts', description: 'Findings of a check that are accepted.' });
 
-/** Facts that the approvers of a request see, by the kind of change. */
 export const ApprovalFacts = z.discriminatedUnion('kind', [
   PublishFacts,
   RestateFacts,
@@ -154,7 +153,6 @@ export const APPROVAL_ACTION_NAMES = Object.keys(APPROVAL_ACTIONS) as [ApprovalA
 /** Maximum number of persons who must approve one action. */
 export const PERSONS_MAX = 5;
 
-/** Rule that states who must approve an action. */
 export interface ApprovalRule {
   /** Number of persons who must agree, including the requester. */
   readonly persons: number;

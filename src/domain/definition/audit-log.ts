@@ -70,7 +70,6 @@ export const AuditEntry = defineObject(() => ({
 })).meta({ id: 'AuditEntry' });
 export type AuditEntry = z.infer<typeof AuditEntry>;
 
-/** Latest entry of the audit log. */
 export const AuditHead = defineObject(() => ({
   seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 for an empty log.' }),
   hash: Hash.meta({ description: 'Hash of the last entry.' }),

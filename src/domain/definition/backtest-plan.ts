@@ -33,7 +33,6 @@ export function toPlannedModel({ asset_ids, observed_end, covariance, imported }
     : { ...plannedModel, dates: imported.dates.map(({ date, lacks }) => ({ date, lacks })) };
 }
 
-/** Returns the first day on which decisions may use a model. */
 export function findFirstModelDay({ observed_end: end, dates }: Pick<PlannedModel, 'observed_end' | 'dates'>): string {
   return dates?.[0]?.date ?? end;
 }

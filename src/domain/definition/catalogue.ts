@@ -87,7 +87,6 @@ export interface CatalogueEntry {
   readonly takesPlugin?: true;
 }
 
-/** Returns the served form of a catalogue entry. */
 export function createTypeSpec(entry: CatalogueEntry): TypeSpec {
   return {
     type: entry.type,
@@ -360,7 +359,6 @@ export function listNamedAssets(schema: z.core.$ZodType, value: unknown, path: s
 /** @param key position in a list or member of an object at the place; null for the value at the place itself */
 type VisitAsset = (identifier: string, place: string, key: number | string | null) => void;
 
-/** Formats the path of a visited identifier. */
 export const formatAssetPath = (place: string, key: number | string | null): string =>
   key === null ? place : typeof key === 'number' ? `${place}[${key}]` : `${place}.${key}`;
 

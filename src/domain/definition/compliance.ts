@@ -251,7 +251,6 @@ function selectMagnitudes(nets: Float64Array, sizes: Float64Array): Float64Array
 export interface LimitRow extends Bound {
   /** Name under which breaches are reported. */
   readonly row: string;
-  /** Unit of value and limit. */
   readonly unit: 'fraction' | 'count' | 'value';
   readonly measure: BoundedMeasure;
 }
@@ -515,7 +514,6 @@ function listTurns({ net, weight, trigger, direction, end }: MovingIssuer): Issu
 /** Tolerance that prevents rounding from skipping a security. */
 const ROUNDING = 1e-9;
 
-/** Returns the least product of move and weight that can exceed the bound. */
 function computeLeastProduct(
   { gap, sum, rising, most, isShort }: IssuersByDistance,
   issuers: Float64Array,
@@ -701,7 +699,6 @@ export const BreachLimits = defineObject(() => ({
   .meta({ id: 'BreachLimits' });
 export type BreachLimits = z.infer<typeof BreachLimits>;
 
-/** Breach settings of an index definition. */
 export interface BreachTreatment {
   readonly on_breach?: 'none' | 'rebalance' | undefined;
   readonly breach_rule?: LimitRuleName | undefined;
@@ -716,7 +713,6 @@ export const CUSTOM_RULE = 'CUSTOM';
 export const BREACH_RULE_NAMES = [...LIMIT_RULE_NAMES, CUSTOM_RULE] as const;
 export type BreachRuleName = (typeof BREACH_RULE_NAMES)[number];
 
-/** Rule whose breach triggers a rebalance. */
 export interface BreachRule extends Pick<LimitRule, 'label' | 'help' | 'rows'> {
   readonly name: BreachRuleName;
   /** Text that is equal for equal rules. */

@@ -35,7 +35,6 @@ export const isBoundPath = (bound: unknown): bound is BoundPath =>
   typeof bound === 'object' && bound !== null && 'yearly' in bound;
 
 export interface PathTerms {
-  /** Day of the decision. */
   readonly day: Day;
   /** Base date of the index. */
   readonly baseDay: Day;
@@ -63,7 +62,6 @@ export interface Limit {
   readonly parameter: string | null;
   /** Change of `value` per unit of the parameter. */
   readonly slope: number;
-  /** Further parameters on which the limit depends. */
   readonly further?: FurtherParameters;
 }
 
@@ -192,14 +190,12 @@ export type ConvexRow = SecurityRow | LinearRow | DistanceRow | CurvedRow;
 export type NonConvexRow = CountRow | ThresholdRow | ConcentrationRow;
 export type ProgramRow = ConvexRow | NonConvexRow;
 
-/** Creates a limit that depends on one parameter. */
 export const createParameterLimit = (value: number, parameter: string, slope = 1): Limit => ({
   value,
   parameter,
   slope,
 });
 
-/** Creates a limit that no parameter changes. */
 export const createFixedLimit = (value: number): Limit => ({ value, parameter: null, slope: 0 });
 
 /**
@@ -294,7 +290,6 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   readonly isSymmetric?: true;
   /** True if its unit is a count that need not be whole. */
   readonly isFractionalCount?: true;
-  /** True if its rows only exclude securities. */
   readonly isExclusion?: true;
   /** True if its rows count sales of securities that can no longer be held. */
   readonly countsForcedSales?: true;
@@ -335,7 +330,6 @@ export const ConstraintRow = defineObject(() => ({
 })).meta({ id: 'ConstraintRow' });
 export type ConstraintRow = z.infer<typeof ConstraintRow>;
 
-/** Securities without a value, and their total weight. */
 export interface SecuritiesWithoutValue {
   readonly identifiers: readonly string[];
   readonly weight: number;
@@ -442,7 +436,6 @@ export const reference = z.enum(['index', 'previous', 'held']).default('index').
   help: 'Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.',
 });
 
-/** Schema of a bound that may follow a path. */
 export const side = z.union([z.number(), BoundPath]).nullable().default(null);
 
 /** Returns a bound as a number. Bounds that follow a path are numbers already when rows are created. */
@@ -464,7 +457,6 @@ export type Refinement<T> = [
   wording: { path: string[]; params: { finding: FindingCode }; error: (issue: { input?: unknown }) => string },
 ];
 
-/** Requires that `lower` is at most `upper`. */
 export const lowerAtMostUpper: Refinement<Range> = [
   ({ lower, upper }) => typeof lower !== 'number' || typeof upper !== 'number' || lower <= upper,
   {
@@ -492,7 +484,6 @@ interface Counts {
   readonly maximum: number;
 }
 
-/** Requires that `minimum` is at most `maximum`. */
 export const minimumAtMostMaximum: Refinement<Counts> = [
   ({ minimum, maximum }) => minimum <= maximum,
   {
@@ -544,7 +535,6 @@ export type RelaxEntry = z.infer<typeof RelaxEntry>;
 /** Entries in the order of trial. Each step is applied in addition to the previous steps. */
 export const RelaxEntries = z.array(RelaxEntry).max(ENTRIES_MAX);
 
-/** Parameters that can be the main limit of a class, in order of precedence. */
 const MAIN_LIMITS = ['limit', 'upper', 'maximum', 'threshold', 'minimum', 'lower'] as const;
 
 /**

@@ -121,7 +121,6 @@ function listUnreadPaths({ id, params }: ConstraintRow, path: string): Finding[]
   });
 }
 
-/** Warns about identifiers that are not constituents. */
 function listUnknownSecurities(
   row: ConstraintRow,
   { params }: ConstraintClass,
@@ -190,7 +189,6 @@ export interface CheckedConstraintSet {
   readonly findings: readonly Finding[];
 }
 
-/** Checks a constraint set as sent by a client. */
 export function checkConstraintSet(body: Readonly<Record<string, unknown>>): CheckedConstraintSet {
   const excess = checkRowCount(body['constraints'], 'constraints');
   if (excess.length > 0) return { set: undefined, findings: excess };

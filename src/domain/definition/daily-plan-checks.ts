@@ -50,7 +50,6 @@ export interface CheckInput {
   readonly opening: CheckedComposition | null;
   /** Levels of the run by session, up to `date`. */
   readonly levels: ReadonlyMap<Day, CheckedLevels>;
-  /** Published levels in force, by session. */
   readonly published: ReadonlyMap<Day, CheckedLevels>;
   /** Number of decimals to which levels, divisors and weights are rounded; null without rounding. */
   readonly decimals: Readonly<Record<'level' | 'divisor' | 'weights', number | null>>;
@@ -68,7 +67,6 @@ export interface CheckInput {
   isClosed(identifier: string): boolean;
   /** Returns true for a session of the index calendar. */
   isSession(day: Day): boolean;
-  /** Returns the issuer of a security. */
   issuerOf(identifier: string): string;
   /** Returns the value of a series on a day. Returns NaN without a value. */
   seriesOn(identifier: string, day: Day): number;
@@ -280,7 +278,6 @@ export const divisorCheck = defineCheckKind({
   },
 });
 
-/** Returns the relative error of a value that is rounded to decimals. */
 const computeRoundingError = (decimals: number | null, value: number): number =>
   decimals === null ? 0 : Number(`0.5e-${decimals}`) / Math.abs(value);
 

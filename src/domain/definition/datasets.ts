@@ -180,7 +180,6 @@ const DECLARED_FIELDS = [
   'synthetic',
 ] as const satisfies readonly (keyof DatasetDocument)[];
 
-/** Declared part of a store, which has versions. */
 export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]> &
   Partial<Pick<DatasetDocument, 'versions_kept' | 'price_overrides'>>;
 

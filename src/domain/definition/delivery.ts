@@ -315,13 +315,11 @@ export type ClientSecrets = z.infer<typeof ClientSecrets>;
 export interface EntitledFile {
   readonly index: string;
   readonly table: string;
-  /** Session of the file. */
   readonly date: string;
 }
 
 const isIncluded = (list: readonly string[] | null, value: string): boolean => list === null || list.includes(value);
 
-/** Returns true if a client may receive a file. */
 export const isEntitled = (
   { entitlements }: Pick<ClientDocument, 'entitlements'>,
   { index, table, date }: EntitledFile,
@@ -334,7 +332,6 @@ export const isEntitled = (
       (end === null || date <= end),
   );
 
-/** Returns a client without its secrets. */
 export const removeSecrets = (client: ClientBody): ClientDocument => ({
   ...client,
   targets: client.targets.map((target) => ('secret' in target ? { ...target, secret: null } : target)),

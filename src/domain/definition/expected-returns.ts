@@ -127,7 +127,6 @@ function computePosteriorReturns(
 }
 
 interface View {
-  /** Position of the view in the request. */
   readonly position: number;
   /** [N] */
   readonly weights: Float64Array;

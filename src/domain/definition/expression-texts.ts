@@ -104,7 +104,6 @@ function parseTree(
     : addText(tree);
 }
 
-/** Reports conflicting units in a tree that was sent as nodes. */
 function reportUnits(tree: object, { path, rowId = null }: TextLocation, expected: ExpectedKind): Finding[] {
   if (!isShaped(tree)) return [];
   return checkTree(tree, expected)
@@ -124,7 +123,6 @@ const PLACEHOLDERS: Readonly<Record<ExpectedKind, unknown>> = {
   condition: { node: 'all', operands: [] },
 };
 
-/** Nodes that were added with numeric expressions. */
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
 /**
@@ -163,7 +161,6 @@ export function parseDerivation(derivation: RawBody, prefix: string, rowParser: 
   };
 }
 
-/** Returns the body of an optimisation request, with its expressions as trees. */
 export function parseRequest(rawBody: RawBody): {
   readonly body: RawBody;
   readonly findings: readonly Finding[];

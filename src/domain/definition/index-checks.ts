@@ -785,7 +785,6 @@ function findCalendar({ calendar }: UncheckedBody, { calendarOf }: IndexContext)
   return typeof calendar === 'string' ? calendarOf?.(calendar) : undefined;
 }
 
-/** Reports reviews of an index without rules. */
 function reportIdleReviews(reviews: readonly unknown[]): Finding[] {
   if (reviews.length === 0) return [];
   const message = 'reviews has no effect, because an index without a pipeline is decided only at its own rebalances.';

@@ -18,7 +18,6 @@ import { listPluginDefinitions, NamedPlugins } from './plugins.js';
 import { RebalanceSpec, REVIEW_SCOPES } from './schedule.js';
 import { WeightingSpec } from './weighting.js';
 
-/** Members of a document that an amendment can change. */
 export const AMENDABLE_MEMBERS = [
   'universe',
   'rebalance',
@@ -138,7 +137,6 @@ export const REVIEWS_MAX = 16;
 /** Maximum number of selection rules of a pipeline or a review. */
 export const RULES_MAX = 64;
 
-/** Review in addition to the rebalance of a document. */
 export const ReviewSpec = defineObject(() => ({
   id: Id.meta({
     label: 'Id',
@@ -250,7 +248,6 @@ export function isTooDeep(universe: unknown, depth = 1): boolean {
   return Array.isArray(parts) && parts.some((part) => isTooDeep(part, depth + 1));
 }
 
-/** Returns the watchlists of a universe, including those in sets. */
 export function listWatchlists(universe: UniverseSpec | undefined): string[] {
   if (universe === undefined) return [];
   const directWatchlists = universe.kind === 'watchlist' ? [universe.watchlist_id ?? ''] : [];
@@ -373,7 +370,6 @@ export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
 const DATAPOINTS_MAX = LIMITS.MAX_DATAPOINTS;
 
-/** Expressions by name, for use in the rules of the document. */
 const NamedDatapoints = z
   .record(z.string().min(1).max(64), z.union([z.string().min(1).max(LIMITS.MAX_EXPRESSION_LENGTH), NumberExpression]))
   .refine((named) => Object.keys(named).length <= DATAPOINTS_MAX, {
@@ -461,12 +457,9 @@ export const IndexDocument = defineObject(() => ({
 })).meta({ id: 'IndexDocument' });
 export type IndexDocument = z.infer<typeof IndexDocument>;
 
-/** Document that selects and weights by rules. */
 export type RuleDocument = IndexDocument & { readonly pipeline: PipelineSpec };
-/** Document that optimises another index. */
 export type DerivedDocument = IndexDocument & { readonly derivation: DerivationPayload };
 
-/** Document of an index that is computed from other indices. */
 export type OverlayDocument = IndexDocument & { readonly overlay: OverlaySpec };
 
 export const isOverlayDocument = (document: IndexDocument): document is OverlayDocument =>

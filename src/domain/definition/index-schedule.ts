@@ -9,7 +9,6 @@ import { countPhaseCloses, listRebalanceDates, type RebalanceSpec } from './sche
 export const REBALANCE_CAUSES = ['schedule', 'breach', 'replacement', 'fast_entry', 'fast_exit'] as const;
 export type RebalanceCause = (typeof REBALANCE_CAUSES)[number];
 
-/** Triggers other than the schedule. */
 export type EventCause = Exclude<RebalanceCause, 'schedule'>;
 
 /** Returns true if a rebalance was decided by reviews of the definition, on their dates or because of a breach. */
@@ -20,7 +19,6 @@ export interface TriggeredRebalance {
   readonly decision: Day;
   /** Session at whose close it takes effect. Beyond the data of the run, it is a session of the calendar. */
   readonly effective: Day;
-  /** Rule that was breached, if known. */
   readonly rule?: BreachRuleName;
 }
 
@@ -50,7 +48,6 @@ export interface IndexSchedule {
   readonly baseDay: Day;
   /** Cadences of the index; for an overlay also those of its underlying indices. */
   readonly cadences: readonly Cadence[];
-  /** Known rebalances triggered by breaches. */
   readonly called: readonly TriggeredRebalance[];
 }
 
@@ -141,7 +138,6 @@ export interface EventWindow {
 export interface RebalanceEvent {
   readonly day: Day;
   readonly kind: 'announcement' | 'effective';
-  /** Effective date of the rebalance. */
   readonly effective: Day;
   readonly cause: RebalanceCause;
   /** Rule that was breached; null for other rebalances. */
@@ -227,7 +223,6 @@ export interface ScheduleAround {
   readonly lookaheadEnd: Day;
 }
 
-/** Date of the schedule, and the session of its announcement. */
 export type ScheduleDate = Pick<IndexDate, 'date' | 'announcement'>;
 
 export interface ScheduleAroundQuery {

@@ -82,7 +82,6 @@ const UNKNOWN_LISTED_MAX = 20;
 /** Maximum number of unknown securities whose names are compared with those of the market. */
 const SECURITIES_COMPARED_MAX = 5;
 
-/** Security that a document lists. */
 interface ListedSecurity {
   readonly identifier: string;
   /** Path of its list or object, and its position or key there. */
@@ -358,7 +357,6 @@ export function checkOnMarket(
   ];
 }
 
-/** Returns the datapoints that the rows of reviews read. */
 function listReviewReads({ reviews = [], ...document }: RuleDocument): LocatedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {

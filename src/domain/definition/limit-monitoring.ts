@@ -208,7 +208,6 @@ export interface RowSummary {
   readonly side: LimitRow['side'];
   readonly unit: LimitRow['unit'];
   breachedDates: number;
-  /** Date of the least headroom, with its value and bound. */
   least: { at: number; value: number; limit: number; headroom: number };
   /** Last date with the row, with its value and bound. */
   latest: { at: number; value: number; limit: number };
@@ -412,7 +411,6 @@ function formatFirst(absent: readonly string[], candidates: Iterable<string>): s
   return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
 }
 
-/** Reports securities of a row that the run never held. */
 function listNeverHeld(row: ConstraintRow, position: number, names: readonly string[]): Finding[] {
   const { params } = row;
   const nameSet = new Set(names);

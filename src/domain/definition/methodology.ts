@@ -485,7 +485,6 @@ const SPIN_OFFS: Readonly<Record<TreatmentSpec['spin_offs'], string>> = {
   ignore: 'are ignored',
 };
 
-/** Describes the price of a constituent on a session without a price. */
 export function describeMissingPrices(treatment: TreatmentSpec): string {
   return {
     carry: `A missing price is carried forward. ${describeSilence(treatment)}`,

@@ -150,7 +150,6 @@ export interface Measure {
 /** Estimates that an objective can replace by their worst case. */
 export const UNCERTAIN_ESTIMATES = ['returns', 'covariance'] as const;
 
-/** Objective with all its operations. */
 export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'objective';
   readonly sense: 'minimise' | 'maximise';
@@ -576,7 +575,6 @@ export function findObjectiveClass(type: string): ObjectiveClass | undefined {
   return OBJECTIVES_BY_TYPE.get(type);
 }
 
-/** Objective as the API returns it. */
 export interface ObjectiveTypeSpec extends TypeSpec {
   readonly measure: Pick<Measure, 'name' | 'form'>;
 }

@@ -142,7 +142,6 @@ export type ScenarioViews = z.infer<typeof ScenarioViews>;
 /** Class of a catalogue: its type together with its parameters. */
 const TypedBody = z.looseObject({ type: z.string().min(1).max(64) });
 
-/** Objective as its type only, or as its type with parameters. */
 export const ObjectiveSpec = z.union([z.string().min(1).max(64), TypedBody]);
 export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 
@@ -226,7 +225,6 @@ export function readExpectedReturns({
   return { entry, params: entry.params.parse(readParams(spec)) };
 }
 
-/** Optimisation fields before validation. */
 interface RawFields {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;

@@ -16,7 +16,6 @@ import { checkReference } from './references.js';
 import { RebalanceSpec, validateRebalance } from './schedule.js';
 import { resolveTreatment } from './treatment.js';
 
-/** Tolerance for the sum of the weights of a blend. */
 const WEIGHTS_TOLERANCE = 1e-9;
 
 /** Checks that the underlying indices of an overlay are stored and do not refer back to it. */

@@ -38,7 +38,6 @@ export const describeCosts = (bps: number | undefined): string[] =>
 /** Finding about members of an overlay, with a path relative to the overlay. */
 export type Remark = Pick<Finding, 'severity' | 'code' | 'path' | 'message' | 'value'>;
 
-/** Terms of the underlying indices that the warnings of an overlay depend on. */
 export interface UnderlyingTerms {
   /** Currency of the first underlying index; undefined if that index is not stored. */
   readonly currency: string | undefined;
@@ -140,7 +139,6 @@ export const EXPOSURE_REASONS = {
 /** Derivation of the exposure of an overlay after a close. */
 export interface ExposureStep {
   readonly exposure: number;
-  /** Target exposure. */
   readonly target: number;
   /** Exposure after the previous close; null on the first session. */
   readonly before: number | null;
@@ -154,7 +152,6 @@ export interface OverlayPart {
   readonly contributions: Float64Array;
 }
 
-/** Separate parts of the return of overlays, with their meaning. */
 export const OVERLAY_PARTS = {
   cash: 'interest that is earned or lost on cash',
   costs: 'costs of changes of the exposure',
@@ -188,7 +185,6 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly type: string;
   readonly label: string;
   readonly help: string;
-  /** Formula for the guide. */
   readonly formula: string;
   /** Source of the formula. */
   readonly reference: string;

@@ -283,7 +283,6 @@ interface ForwardMarks {
   readonly closed: Float64Array;
 }
 
-/** Hedge of one currency. */
 interface HedgeLeg extends ForwardMarks {
   readonly ratio: number;
   /** Fraction of the index in this currency after each close, [T]. */
@@ -760,7 +759,6 @@ const quanto = defineOverlayType({
   },
 });
 
-/** Schema of the size of a change of exposure. */
 const changeOfExposure = z.number().gt(0).max(10).optional();
 
 /**

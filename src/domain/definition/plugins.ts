@@ -126,7 +126,6 @@ function createPluginCall({ plugin: id, code }: PluginUse): ExpressionNode {
   };
 }
 
-/** Returns the program of a plug-in, without the expressions of its inputs. */
 export function createProgram({ source, parameters, inputs }: PluginCode): SandboxProgram {
   return { source, parameters, inputs: inputs.map(({ name, sessions: count }) => ({ name, sessions: count })) };
 }

@@ -61,7 +61,6 @@ export interface IndexCloses {
   readonly traded: readonly boolean[];
 }
 
-/** Comparison of a close of a run with the published close of its date. */
 export interface ComparedClose {
   /** True if levels and divisor agree, rounded as the index rounds them. */
   readonly hasSameFigures: boolean;
@@ -95,7 +94,6 @@ export const BATCH_ENTRIES_MAX = 256;
 export const PublicationBatch = defineObject(() => ({ entries: z.array(PublicationEntry).min(1) }));
 export type PublicationBatch = z.infer<typeof PublicationBatch>;
 
-/** Head of the publication log of an index. */
 export const PublicationHead = defineObject(() => ({
   seq: z.int().min(1),
   hash: Hash,
@@ -104,7 +102,6 @@ export const PublicationHead = defineObject(() => ({
 }));
 export type PublicationHead = z.infer<typeof PublicationHead>;
 
-/** Signing key of publications, as stored by the service. */
 export const SigningKey = defineObject(() => ({
   key_id: z.string(),
   /** Public key, 32 bytes in base64. */
@@ -117,7 +114,6 @@ export const SigningKey = defineObject(() => ({
 }));
 export type SigningKey = z.infer<typeof SigningKey>;
 
-/** Public part of a key, for verification. */
 export const PublicKey = defineObject(() => ({
   key_id: z.string().meta({ description: 'The first 16 hexadecimal digits of the SHA-256 of the public key.' }),
   public_key: z.string().meta({ description: 'The 32 bytes of an Ed25519 public key, in base64.' }),
@@ -129,7 +125,6 @@ export const PublicKey = defineObject(() => ({
 })).meta({ id: 'PublicKey' });
 export type PublicKey = z.infer<typeof PublicKey>;
 
-/** Files of every bundle in addition to its manifest. */
 export const BUNDLE_FILES = [
   'plan.json',
   'market.arrow',
@@ -187,7 +182,6 @@ export const BundleManifest = defineObject(() => ({
 }));
 export type BundleManifest = z.infer<typeof BundleManifest>;
 
-/** Calendar with its sessions. */
 export const BundleCalendar = defineObject(() => ({
   code: z.string(),
   name: z.string(),
@@ -273,7 +267,6 @@ export const PublishedError = defineObject(() => ({
 })).meta({ id: 'PublishedError', description: 'Entry of the register of errors.' });
 export type PublishedError = z.infer<typeof PublishedError>;
 
-/** Size of the difference on a published date. */
 export interface DatedDifference {
   readonly date: string;
   /** Largest absolute change of a level, in basis points. */

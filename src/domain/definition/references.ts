@@ -13,7 +13,6 @@ import {
   type UniverseSpec,
 } from './index-document.js';
 
-/** Reference of a document to an index, with its path. */
 export interface IndexReference {
   readonly path: string;
   readonly id: string;
@@ -163,7 +162,6 @@ function listStoreReferences(documents: Documents): StoreReference[] {
   return [...referenceByStore.values()];
 }
 
-/** Returns a finding if documents of one computation belong to several stores. */
 export function checkStores(documents: Documents): Finding[] {
   return reportClash(listStoreReferences(documents));
 }

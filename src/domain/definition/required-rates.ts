@@ -274,7 +274,6 @@ function findLateSeries(document: OverlayDocument, { market, indexOf, severity }
   });
 }
 
-/** Reports exchange rates that a market lacks for a conversion. */
 function reportMissingPairs(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const { id, currency } = document;
   const hasPair = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
@@ -286,7 +285,6 @@ function reportMissingPairs(document: OverlayDocument, { market, indexOf, severi
   });
 }
 
-/** Returns the currencies that an overlay converts into its own. */
 export function listConvertedCurrencies(document: OverlayDocument, indexOf: IndexContext['indexOf']): string[] {
   const { overlay } = document;
   const type = findOverlayType(overlay);
@@ -295,7 +293,6 @@ export function listConvertedCurrencies(document: OverlayDocument, indexOf: Inde
   return [...new Set([...underlyingCurrencies, ...type.weighed(overlay)])];
 }
 
-/** Reports hedged currencies in which no security of the market is quoted. */
 function reportUnquotedHedges(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const { overlay } = document;
   const underlyingCurrencies = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);

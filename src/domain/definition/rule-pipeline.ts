@@ -164,7 +164,6 @@ function addFallback(entry: SelectionClass, { params, fallback = [] }: RuleSpec)
 
 const countSelected = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
 
-/** Returns uses without duplicates. */
 function removeDuplicates(uses: readonly FieldUse[]): FieldUse[] {
   const earlierUses = new Map(
     uses.toReversed().map((use) => [`${use.path} ${use.as} ${describeExpression(use.field)}`, use]),
@@ -243,12 +242,10 @@ function listRankedUses(events: RuleDocument['events']): LocatedUse[] {
   );
 }
 
-/** Binds a rule of a valid document. */
 export function bindRule(row: RuleSpec): Selection {
   return addFallback(requireKnown(findSelectionClass(row.type), row.type), row);
 }
 
-/** Binds a weighting of a valid document. */
 export function bindWeighting({ type, params }: Pick<WeightingSpec, 'type' | 'params'>): Weighting {
   return requireKnown(findWeightingClass(type), type).bind(params);
 }

@@ -113,7 +113,6 @@ const Artifact = z.strictObject(fileFields);
  */
 export const RunDocument = defineObject(() => ({
   run_id: z.string(),
-  /** Id of the tracked index. */
   index_id: z.string(),
   name: z.string(),
   /** Capture time, ISO-8601 UTC with offset. Null in runs that were stored before capture times were introduced. */
@@ -161,9 +160,7 @@ export const RunDocument = defineObject(() => ({
     columns: Artifact,
     /** Earlier files with segments of the columns, for an extended run. */
     begun: z.array(Artifact).optional(),
-    /** Checkpoint from which the run can be extended. */
     checkpoint: Artifact.optional(),
-    /** Plan from which the run can be repeated. */
     plan: Artifact.optional(),
     /** Matrices of the stored risk models in the plan, by id; absent without risk models. */
     models: z.record(z.string(), MatrixFiles).optional(),

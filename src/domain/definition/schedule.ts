@@ -736,7 +736,6 @@ function rollDay(
   return { date: roll === 'unadjusted' ? day : session, position };
 }
 
-/** Cadence on its calendar, with its path in the document. */
 export interface CadenceOnCalendar {
   readonly rebalance: RebalanceSpec;
   readonly calendar: Calendar;
@@ -744,7 +743,6 @@ export interface CadenceOnCalendar {
   readonly path: string;
 }
 
-/** Required order of the dates of every rebalance. */
 interface DateOrder {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
   /** Returns how the dates of a review violate the order. Returns undefined if they are in order. */

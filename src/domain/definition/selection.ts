@@ -145,7 +145,6 @@ export interface Selection {
 
 export interface SelectionClass extends CatalogueEntry {
   readonly category: 'selection';
-  /** Binds parameters that the schema of the class has parsed. */
   bind(params: unknown): Selection;
 }
 
@@ -331,7 +330,6 @@ export interface Ranking {
 }
 
 export interface ChosenMembers {
-  /** Kept positions. */
   readonly kept: Int32Array;
   /**
    * Last rank at which a security is kept even if it is not a constituent. Present for a rule that keeps constituents
@@ -352,7 +350,6 @@ export interface RankedSecurity {
   readonly rank: number;
 }
 
-/** Chooses a number of the best securities. */
 export function keepBest(order: Int32Array, count: number, type: ThresholdType = 'count'): ChosenMembers {
   return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }
@@ -427,7 +424,6 @@ function createRankThreshold(
   };
 }
 
-/** Returns the name of a used datapoint for sentences. */
 export function nameUsedField(use: FieldUse): string {
   return describeExpression(use.field);
 }

@@ -65,7 +65,6 @@ export interface CheckedStrategy {
 
 type RawBody = Readonly<Record<string, unknown>>;
 
-/** Checks a strategy document. */
 export function validateStrategy(body: RawBody, context: StrategyContext): CheckedStrategy {
   const shapeResult = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
   const tooLarge = checkFinite(body);

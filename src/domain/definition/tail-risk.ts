@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { LIMITS } from '../base/limits.js';
 import { defineObject } from '../base/schema.js';
 
-/** Parameters of objectives and constraints that average the worst scenarios. */
 export const tailParams = defineObject(() => ({
   confidence: z.number().min(0).lt(1).default(0.95).meta({
     label: 'Confidence',
@@ -34,7 +33,6 @@ export interface ScenarioTerms {
 interface SimulatedTerms {
   readonly source: Exclude<(typeof SCENARIO_SOURCES)[number], 'historical'>;
   readonly draws: number;
-  /** Number of consecutive returns in a bootstrap block. */
   readonly block: number;
   /** Degrees of freedom of Student's distribution. */
   readonly degrees: number;
@@ -106,7 +104,6 @@ interface ScenarioParams {
   readonly seed?: number;
 }
 
-/** Returns the scenarios that the parameters request. */
 export function readScenarioTerms({ scenarios, source = 'historical', ...drawn }: ScenarioParams): ScenarioTerms {
   if (source === 'historical') return { sessions: scenarios, drawn: null };
   const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // a source other than `historical` requires these parameters

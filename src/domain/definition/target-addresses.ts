@@ -11,7 +11,6 @@ export type Parsed<T> =
   | (T & { readonly problem?: undefined })
   | ({ readonly [K in keyof T]?: undefined } & { readonly problem: string });
 
-/** Address with the decoded names of its folders. */
 interface Folders {
   readonly folders: readonly string[];
 }
@@ -46,7 +45,6 @@ export function parseBucketAddress(text: string): Parsed<BucketAddress> {
   return parsed.problem === undefined ? { bucket, folders: parsed.folders } : parsed;
 }
 
-/** Parses `file:///folder/folder`. */
 export function parseFolderAddress(text: string): Parsed<Folders> {
   if (!/^file:\/\//i.test(text)) return { problem: 'must be an address that begins with file://' };
   const path = /^file:\/\/(\/.*)$/is.exec(text)?.[1];

@@ -143,7 +143,6 @@ export function readPriceSessions(
   return Math.min(countStaleSessions(treatment), treatment.entry_stale_sessions);
 }
 
-/** Types of actions that end a security. */
 const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 const defaultsByActions = new WeakMap<MarketData['actions'], number | null>();

@@ -6,7 +6,6 @@ import { defineObject } from '../base/schema.js';
 interface DocumentTerms {
   /** Noun in messages. */
   readonly word: string;
-  /** Error code of an unknown id. */
   readonly missing: ErrorCode;
   /** Parameter of routes that contains the id. Null if any client may read and write the documents by their ids. */
   readonly parameter: string | null;

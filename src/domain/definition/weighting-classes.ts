@@ -108,7 +108,6 @@ export interface WeightingClass extends CatalogueEntry {
   readonly category: 'weighting';
   /** Returns the index shares of its indices; absent or null if they follow from weights. */
   indexShares?(params: StatedParams): IndexShareTerms | null;
-  /** Binds parameters that the schema of the class has parsed. */
   bind(params: unknown): Weighting;
 }
 
@@ -181,7 +180,6 @@ function refuseSolver(what: string): WeightingRefusal {
 }
 
 export interface RiskRequest {
-  /** Number of trailing returns. */
   readonly window: number;
   readonly target: ShrinkageTarget;
   /** Weight on the shrinkage target. Default (null): securities / (securities + observations). */
@@ -264,7 +262,6 @@ function selectMovingBlock({ covariance, positions }: RiskEstimate): MovingBlock
   return { covariance: block, positions: movingPositions.map((k) => positions[k]!) };
 }
 
-/** Parameters of weightings that estimate a covariance. */
 const riskParameters = {
   window: parameters
     .defineWindow(252)

@@ -73,7 +73,6 @@ export const convertEffect = (effect: SessionEffect, rate: number): SessionEffec
   detached: effect.detached * rate,
 });
 
-/** Combines two effects on one security on one session. */
 export function combineEffects(before: SessionEffect, change: SessionEffect): SessionEffect {
   return {
     ratio: before.ratio * change.ratio,
@@ -270,7 +269,6 @@ export function spreadPayments(effect: SessionEffect, shares: number): SessionEf
   };
 }
 
-/** Settings that determine the effect of an action on index shares. */
 export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 
 /**
@@ -450,7 +448,6 @@ export interface SecurityEffect extends SessionEffect {
  * by session.
  */
 export interface EffectTable {
-  /** Columns of the securities. */
   readonly columns: Int32Array;
   readonly ratio: Float64Array;
   readonly cash: Float64Array;
@@ -654,7 +651,6 @@ function replaceEffects(sm: SessionMarket, terms: GrowthTerms, basis: MarketBasi
   return indexEffects(table, own.getTerms);
 }
 
-/** Returns the terms that hold on a session. */
 export function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['getTerms'] {
   if (terms.amended === undefined) return () => terms;
   const termsBySession = new Map<number, GrowthTerms>();

@@ -52,7 +52,6 @@ function indexColumns(market: MarketData): ReadonlyMap<string, number> {
 }
 
 export interface TaxedSecurities {
-  /** Columns of the market. */
   readonly columns: Iterable<number>;
   /** First and last day; default: all history. */
   readonly from?: Day;
@@ -106,7 +105,6 @@ export function requireWithholdingRates(
   throw new Refusal('NO_RATE', `${describeWithoutRate(tax, values)}${location}.`, { field: tax.field, values });
 }
 
-/** Describes values without a rate as a sentence without a full stop. */
 export function describeWithoutRate({ field }: WithholdingRates, values: readonly (string | null)[]): string {
   const valueList = values.map((value) => value ?? '(no value)').join(', ');
   return `withholding_tax has no rate and no default for ${values.length} value${values.length === 1 ? '' : 's'} of ${field}: ${valueList}`;
@@ -123,7 +121,6 @@ export interface GrowthTreatment {
   readonly splits: 'apply' | 'ignore';
 }
 
-/** Terms of growth: all inputs other than the market. */
 export interface GrowthTerms {
   readonly variant: ReturnVariant;
   /** Fraction withheld from ordinary dividends. It affects only net returns. */
@@ -137,7 +134,6 @@ export interface GrowthTerms {
   readonly splits: GrowthTreatment['splits'];
   /** Effect of a split on index shares. They are multiplied, or they are kept and the divisor changes. */
   readonly splitShares: 'multiply' | 'keep';
-  /** Currency of the index. */
   readonly currency: string;
   /**
    * True if the shares that a spin-off distributes are part of the return of the paying security. An index holds them
@@ -148,7 +144,6 @@ export interface GrowthTerms {
   readonly amended?: readonly AmendedTerms[];
 }
 
-/** Terms of an index that amendments may change. */
 export type ChangingTerms = Pick<
   GrowthTerms,
   'withholdingTax' | 'specialDividends' | 'rights' | 'splits' | 'splitShares'

@@ -228,7 +228,6 @@ export function readSessionClose(
   return createExchangeRates(sm, terms.currency).convert(price, { column, stated: day, wanted, session });
 }
 
-/** Returns the first session whose row must be computed. */
 function findFirstComputed({ mark }: SessionMarket): number {
   return mark ? mark.session + 1 : 0;
 }

@@ -84,7 +84,6 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
   };
 }
 
-/** Returns the tables of a market in shared memory. */
 export function shareTables(
   market: Pick<MarketData, 'identifiers' | 'reference' | 'actions' | 'universes' | 'series'>,
 ): SharedTables {
@@ -154,7 +153,6 @@ export function openMarketSince(handle: MarketHandle, after: number, opened = op
   };
 }
 
-/** Returns the market of a handle without its actions. */
 export function openWithoutActions(handle: MarketHandle): MarketData {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);

@@ -186,5 +186,4 @@ export function listIssuerSpells(market: MarketData, by: string): (name: string,
 /** Column name that stands for no column: every security forms a separate group. */
 export const SINGLE_GROUPS = 'IDENTIFIER';
 
-/** Returns a group with a single security. */
 export const createSingleGroup = (name: string): GroupSpell => ({ group: name, until: Infinity });

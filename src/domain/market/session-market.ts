@@ -14,7 +14,6 @@ export interface Exchange {
    * [S].
    */
   readonly counted: Int32Array;
-  /** Returns the number of sessions of the exchange after a day, up to and including a session of the axis. */
   countAfter(day: Day, session: number): number;
 }
 
@@ -285,7 +284,6 @@ function listEndings({ all }: SessionActions, { sessionCount, columnOf, hasBar }
 interface SessionRows {
   /** Returns true if a session has a row of another day. */
   isMerged(session: number): boolean;
-  /** True if any session has such a row. */
   readonly isAnyMerged: boolean;
   /** Returns the start of the row of a session that has only one row; negative without a row. */
   startOf(session: number): number;
@@ -302,7 +300,6 @@ function createSessionRows(
   { dates, identifiers }: Pick<MarketData, 'dates' | 'identifiers'>,
 ): SessionRows {
   const width = identifiers.length;
-  /** Last row on or before each session. */
   const last = new Int32Array(sessions.length).fill(-1);
   for (let s = 0, row = 0; s < sessions.length; s++) {
     while (row < dates.length && dates[row]! <= sessions[s]!) row++;
@@ -439,7 +436,6 @@ export interface SessionMarket {
   readonly calendar: Calendar;
   /** Session days of the calendar within the dates of the store, [S]. */
   readonly sessions: Int32Array;
-  /** Rows of the panels of the market that belong to each session. */
   readonly rows: SessionRows;
   readonly securityCount: number;
   readonly identifiers: readonly string[];
@@ -532,7 +528,6 @@ interface AlignMarketInput {
   readonly calendars: Calendars;
   /** State after whose session the sessions are aligned. Cash payments before it may be missing from the actions. */
   readonly mark?: MarketMark;
-  /** Sessions, bars and actions that are known. */
   readonly shared?: Pick<SessionMarket, 'sessions' | 'rows' | 'lastBar' | 'gaps' | 'actions'>;
 }
 
@@ -809,16 +804,13 @@ export interface GapSessions {
 export interface GapsByColumn {
   /** Position of the first gap session of each column, [n + 1]. */
   readonly starts: Int32Array;
-  /** Gap sessions, ascending within a column. */
   readonly sessions: Int32Array;
 }
 
 /** Cells of consecutive sessions, column by column. */
 export interface ColumnPanel {
   readonly cells: Float64Array;
-  /** Number of cells per column. */
   readonly stride: number;
-  /** Session of the first cell of each column. */
   readonly origin: number;
 }
 

@@ -30,7 +30,6 @@ export interface MovableParameter {
   /** Parameter to move. Null for the width of a row. */
   readonly parameter: string | null;
   readonly from: number;
-  /** Direction of relaxation. */
   readonly direction: 1 | -1;
   /** Maximum distance of a move that the class allows. */
   readonly room: number;
@@ -199,7 +198,6 @@ function sumInvestedWeight({ denominator, scale }: Average, weights: Float64Arra
   return denominator.reduce((sum, value, i) => sum + value * weights[i]!, 0) * scale;
 }
 
-/** Returns the coefficients of an average for a value of its bound. */
 export function computeAverageCoefficients({ numerator, denominator, scale }: Average, position: number): Float64Array {
   return numerator.map((value, i) => value - position * scale * denominator[i]!);
 }
@@ -318,7 +316,6 @@ export interface Restriction {
   readonly least: Float64Array;
   /** Maximum weights, [N]; Infinity without a maximum. */
   readonly most: Float64Array;
-  /** Upper bounds on sums of weights. */
   readonly sums: readonly UpperRow[];
 }
 
@@ -378,7 +375,6 @@ function addPlanes({ rows, tails }: Problem, assembled: AssembledProgram, assemb
   };
 }
 
-/** Returns the program without its cutting planes. */
 export function removePlanes(assembled: AssembledProgram): AssembledProgram {
   const { program, linear, planes } = assembled;
   if (planes === 0) return assembled;

@@ -234,7 +234,6 @@ interface Branch {
 
 /** Best choice found so far. */
 export interface BestChoice {
-  /** Objective of the choice. */
   readonly value: number;
   /** Searches for a better choice, starting from a set of securities, [N]. */
   readonly improve: (heldFlags: Uint8Array) => ImprovedChoice;
@@ -412,7 +411,6 @@ export interface BoundedChoice {
 
 /** Lower bounds on the objective over choices of securities. */
 export interface CertifiedBound {
-  /** Bound over all choices. */
   readonly bound: number;
   /**
    * Returns a bound over the choices that agree with given decisions. The iteration starts from the shares of similar

@@ -198,7 +198,6 @@ function listUses(
   }
   return uses;
 
-  /** Returns the row that sets a weight bound. */
   function findBoundRow(i: number, side: 'lower' | 'upper'): RowWithOrigin | undefined {
     const bound = program[side][i]!;
     if (!Number.isFinite(bound)) return undefined;

@@ -49,7 +49,6 @@ export interface ConvexSolution {
   readonly bound: number;
   /** Objective plus the penalties of violated soft rows. Choices of securities are compared by this value. */
   readonly value: number;
-  /** Program whose optimality conditions the solution satisfies, with its rows. */
   readonly assembled: AssembledProgram;
   /** Change of the objective per unit of the program's objective. */
   readonly priceScale: number;
@@ -358,7 +357,6 @@ function computeSaving({ assembled, answer }: ConvexSolution, { origin, row }: C
   return multiplier * most * Math.abs(slope);
 }
 
-/** Selection of rows, with changed parameters and linearised averages. */
 type RowSelection = Pick<Assembly, 'includes' | 'changes' | 'views'>;
 
 /** Result of a feasibility check of tail limits. */

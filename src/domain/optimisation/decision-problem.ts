@@ -113,7 +113,6 @@ function measureParentOnDay(day: Day, { composer, parentId, datapoints, indexWei
   return { weights, numbers, categories };
 }
 
-/** Candidate securities of an optimisation. */
 export interface Candidates {
   /** Market columns, ascending, [N]. */
   readonly columns: Int32Array;

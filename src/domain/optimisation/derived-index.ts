@@ -159,7 +159,6 @@ export interface EarlierPortfolios {
   readonly outgoing: OutgoingComposition | null;
 }
 
-/** Optimisation of a derived index with all inputs. */
 export interface DerivedSolve {
   readonly parent: Composition;
   /** Columns of the problem's securities, ascending, [N]. */
@@ -185,7 +184,6 @@ export interface Leaver {
   readonly weight: number;
 }
 
-/** Solver of a derived index at the rebalances of its parent. */
 export interface DerivedSolver {
   readonly solvers: Solvers;
   /**
@@ -712,7 +710,6 @@ export function findDecision(list: readonly Composition[], session: number): Com
   return list.findLast((composition) => findKnownSession(composition) <= session);
 }
 
-/** Returns the securities with a nonzero solved weight. */
 export function listHeldWeights({ columns, outcome }: DerivedSolve): DerivedWeights {
   if (outcome.kind !== 'solved') throw new Error('a solve without an answer holds nothing');
   return selectHeldWeights(columns, outcome.solution.weights);
@@ -737,7 +734,6 @@ function createForecast({ risk, problem, outcome }: DerivedSolve): Pick<DecidedC
   return { trackingError: Math.sqrt(computeTrackingVariance(problem, outcome.solution.weights)) };
 }
 
-/** Returns the warnings of one optimisation. */
 export function listFindings(solve: DerivedSolve, sm: SessionMarket): Finding[] {
   const { risk, problem, parent } = solve;
   const createWarning = (code: Finding['code'], message: string): Finding => ({
@@ -837,7 +833,6 @@ export interface DerivedLookBackInput {
   readonly memory: DecisionMemory | null;
 }
 
-/** Returns the decision sessions of the parent at which bound paths are measured. */
 function listPathReviews(
   { derivation }: DerivedDocument,
   { sessions, parents }: Pick<DerivedLookBackInput, 'sessions' | 'parents'>,

@@ -286,7 +286,6 @@ function addIdleRows(
   };
 }
 
-/** Optimum with its program. */
 interface Optimum {
   readonly program: Program;
   readonly answer: ProgramResult;
@@ -460,7 +459,6 @@ export function mixWeights(from: Float64Array, to: Float64Array, share: number):
   return from.map((weight, i) => weight + share * (to[i]! - weight));
 }
 
-/** Adds an equality row to the program. */
 export function addRow(program: Program, coefficients: Float64Array): Program {
   const { rows, n } = program;
   const all = new Float64Array((rows.count + 1) * n);
@@ -574,7 +572,6 @@ interface FeasibleResult<T> {
   readonly weights: readonly Float64Array[];
 }
 
-/** Problem whose rows may limit tails. */
 type TailSearch = Pick<FrontierInput, 'problem' | 'restriction'>;
 
 /**
@@ -798,7 +795,6 @@ function findFrontierRisk({ goal, objective }: Pick<Problem, 'goal' | 'objective
 interface ObjectiveFrontierInput extends Omit<FrontierInput, 'riskFreeRate'> {
   /** Solution with the largest expected return, if the efficient frontier found it. */
   readonly most?: ProgramResult | undefined;
-  /** Solution of the problem. */
   readonly solution?: Pick<Solution, 'assembled' | 'answer'> | undefined;
 }
 

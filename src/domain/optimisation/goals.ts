@@ -479,7 +479,6 @@ interface CurvedCosts {
   readonly returnPrice: number;
 }
 
-/** Solves a program, with the curved part of the costs added to its objective. */
 function solveCostly(
   solver: Solver,
   program: Program,
@@ -600,7 +599,6 @@ function canNumeratorBePositive(
   return largest === undefined || numeratorOf(largest.answer.point.x) > 0;
 }
 
-/** Solution, with the program whose optimality conditions it satisfies. */
 interface ProgramSolution {
   readonly program: Program;
   readonly answer: ProgramResult;

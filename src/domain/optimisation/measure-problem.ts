@@ -5,10 +5,8 @@ import { type Assembly, computeMovedRadius, computeMovedValue, findMovedParamete
 import type { CountRow, DistanceRow, LinearRow } from '../definition/constraint-class.js';
 import { HELD_MIN } from './restriction.js';
 
-/** Selection of rows, with changed parameters. */
 export type RowOptions = Pick<Assembly, 'includes' | 'changes'>;
 
-/** Problem whose objective is the measure of one row. */
 export interface MeasureProblem {
   readonly problem: Problem;
   /** Lower bound of a distance over all choices of securities, from count rows and the budget; -Infinity for a tail. */

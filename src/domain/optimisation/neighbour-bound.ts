@@ -85,7 +85,6 @@ function clampInside(value: number, low: number, high: number): number {
   return Math.min(Math.max(value, low), high);
 }
 
-/** Solution and its restriction, from which neighbouring restrictions are bounded. */
 export interface BoundInput {
   readonly problem: Problem;
   /** Weight bounds and rows of the program without a restriction. */

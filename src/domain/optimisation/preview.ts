@@ -42,7 +42,6 @@ export interface DerivedPreview {
   readonly candidates: Candidates;
   readonly held: DerivedWeights;
   readonly sides: readonly RowSide[];
-  /** Figures of the index weights and of the solved weights. */
   readonly before: WeightFigures;
   readonly after: WeightFigures;
   /** Rows that were relaxed by priority. */

@@ -421,7 +421,6 @@ function bisect(
   return far;
 }
 
-/** Infeasible problem, with the outcome of its solve. */
 export interface InfeasibleSolve {
   readonly problem: Problem;
   readonly outcome: Exclude<SearchOutcome, { kind: 'solved' }>;
@@ -530,7 +529,6 @@ export interface RelaxedProblem {
 }
 
 export interface RelaxInput {
-  /** Infeasible problem. */
   readonly problem: Problem;
   readonly rows: readonly ConstraintRow[];
   readonly relax: readonly RelaxEntry[];

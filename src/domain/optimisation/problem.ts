@@ -202,7 +202,6 @@ export interface ProblemInput extends ContextInput {
   readonly tails?: TailCuts;
   /** Positions of securities that may not be held, regardless of the rows. */
   readonly excluded?: readonly number[];
-  /** Warnings from before the problem was created. */
   readonly warnings?: readonly ProblemWarning[];
 }
 
@@ -231,7 +230,6 @@ export interface Problem {
   withParameters(changes: readonly ParameterChange[]): Problem;
   /** Returns the problem with a changed list of rows of equal length. */
   withRows(rows: readonly ConstraintRow[]): Problem;
-  /** Returns the problem without the rows of an origin. */
   without(origin: Origin): Problem;
 }
 

@@ -348,7 +348,6 @@ interface JointSearch {
 interface JointMove {
   /** Move of each movable parameter. */
   readonly moved: Float64Array;
-  /** Feasible weights with these moves. */
   readonly weights: Float64Array;
 }
 

@@ -44,7 +44,6 @@ export interface RequestedWindow extends ReturnWindow {
 }
 
 interface RiskConsumer {
-  /** Consumer of the returns: a risk model or scenarios. */
   readonly by?: 'risk_model' | 'scenarios';
   readonly window?: RequestedWindow;
 }
@@ -160,7 +159,6 @@ export interface PooledScenarios {
   /** Exponential of the entropy of the probabilities: the number of equally likely scenarios with the same entropy. */
   readonly effective: number;
   readonly views: readonly ViewOutcome[];
-  /** Messages on views that were ignored, with their paths. */
   readonly ignored: readonly { readonly message: string; readonly path: string }[];
 }
 
@@ -190,7 +188,6 @@ export interface RiskEstimate {
 /** Ratio of securities to observations above which loadings cost less than a dense matrix. */
 export const SECURITIES_PER_OBSERVATION = 1.8;
 
-/** Options of an estimate. */
 export interface RiskTerms {
   /** State of the previous estimate, for a rolling window. */
   readonly memory?: GramMemory;
@@ -277,10 +274,8 @@ export function estimateRisk(
   };
 }
 
-/** Options for reading a stored model. */
 interface StoredModelUse {
   readonly window: RequestedWindow;
-  /** Session of the decision. */
   readonly decision: number;
   /** True to keep a factor model as loadings and specific variances, if the model has them. */
   readonly byFactors?: boolean;
@@ -543,7 +538,6 @@ export function resampleReturns(
   return out;
 }
 
-/** Parameters that may request draws, with their path in the request. */
 export interface RequestedDraws {
   readonly params: Readonly<Record<string, unknown>>;
   readonly path: string;

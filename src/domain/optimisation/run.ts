@@ -63,7 +63,6 @@ import {
   type Sensitivity,
 } from './sensitivities.js';
 
-/** Request of an optimisation run or its preview. */
 export interface ProblemQuestion {
   readonly composer: Composer;
   readonly engine: Engine;
@@ -84,7 +83,6 @@ interface Window {
   readonly to: number;
 }
 
-/** Problem of a run, with the data from which it was created. */
 export interface RunProblem {
   readonly sm: SessionMarket;
   readonly target: Composition;

@@ -740,7 +740,6 @@ function moveRow(row: NonConvexRow, origin: Origin, changes: readonly RowParamet
     : { ...row, ...Object.fromEntries(rowChanges.map(({ parameter, to }) => [parameter, to])) };
 }
 
-/** Returns the starts of a search: the securities of the relaxation, and those of the previous solution. */
 function listStarts(problem: Problem, rows: readonly NonConvexRow[], relaxation: ConvexSolution): Uint8Array[] {
   const starts = [markHoldings(relaxation.weights)];
   if (problem.previous !== null) {

@@ -29,7 +29,6 @@ function describeChange({ objective: { entry } }: Problem, before: number, after
 /** Changes below which a value counts as unchanged, by unit. */
 const NO_CHANGE: Readonly<Record<Measure['unit'], number>> = { 'basis points': 1e-6, number: 1e-10 };
 
-/** Converts a minimised value to the unit of the objective. */
 function convertToObjectiveTerms({ objective: { entry } }: Problem, value: number): number {
   return entry.sense === 'maximise' ? -value : value;
 }
@@ -40,7 +39,6 @@ const ACTIVE_TOLERANCE = 1e-7;
 /** Rounding tolerance of a row's remainder, relative to the row's largest coefficient. */
 const ROUNDING = 1e-9;
 
-/** Gradient of an active bound of the program. */
 interface ActiveBound {
   readonly placed: RowWithOrigin | undefined;
   /** [n] */
@@ -250,7 +248,6 @@ function computeReturnScale(
  */
 const WEIGHING_WORK_MAX = 1e10;
 
-/** Result of `find` if the work limit was reached. */
 const WORK_LIMIT_REACHED = Symbol('the work limit was reached');
 
 /** Repeated solves of one explanation within a shared work limit. */

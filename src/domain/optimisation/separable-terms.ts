@@ -107,7 +107,6 @@ export function createBarrierTerm(shares: Float64Array): SeparableFunction {
   };
 }
 
-/** Creates the sum of separable functions. */
 export function addSeparableTerms(parts: readonly SeparableFunction[]): SeparableFunction {
   const [first, ...otherSeparableFunctions] = parts;
   if (first === undefined || otherSeparableFunctions.length === 0)

@@ -259,7 +259,6 @@ interface ShareBounds {
   readonly dropped: Float64Array;
 }
 
-/** Bounds, with the shares and weights that prove them. */
 export interface ShareSolution extends ShareBounds {
   /** [N] */
   readonly shares: Float64Array;

@@ -54,7 +54,6 @@ export function findSecuritiesAtBounds({ n, lower, upper }: Program, weights: Fl
   return movingCount <= REDUCED_FRACTION_MAX * n ? restingFlags : null;
 }
 
-/** Fixes the securities of `resting` at the bound at which their weights are. */
 export function restoreSecuritiesAtBounds(rows: Program, resting: Uint8Array | null, weights: Float64Array): Program {
   if (resting === null) return rows;
   const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
@@ -495,7 +494,6 @@ function solveGrowing(inner: Solver, terms: TailTerms, resting: Uint8Array | nul
   return best !== undefined && (best.open <= GAP_MAX || !isWithin()) ? best.answer : undefined;
 }
 
-/** Solution with its optimality gap. */
 interface ProvenSolution {
   readonly answer: TailSolution;
   readonly open: number;
@@ -836,7 +834,6 @@ function interpolateAtLimit(over: PricedCorner, under: PricedCorner, most: numbe
   });
 }
 
-/** Tail row whose limit is exceeded. */
 export interface ExceededTail {
   readonly placed: CurvedLimit & { readonly row: TailRow };
   /** Limit: largest allowed average. */
@@ -993,7 +990,6 @@ export function hasPriceSearch(isLinear: boolean, round: number): boolean {
 
 interface PricedTerms {
   readonly goal: TailGoal;
-  /** Program without the cutting planes of the tail. */
   readonly bare: AssembledProgram;
   readonly set: TailSet;
   readonly unit: number;
@@ -1077,7 +1073,6 @@ function addPlane(
 }
 
 interface PricedPoint {
-  /** Tail average at the weights for a price. */
   readonly tail: number;
   /**
    * True if the program contained the worst scenarios of these weights. Otherwise other weights may have a smaller
@@ -1118,7 +1113,6 @@ function searchPrice(
   return attainedPrice;
 }
 
-/** Returns the program without the cutting planes of a tail, and the sum of their multipliers. */
 function removeTailPlanes(
   assembled: AssembledProgram,
   goal: TailGoal,

@@ -86,7 +86,6 @@ export function estimateWork(program: Program): number {
   return SETUP_WORK + TYPICAL_ITERATIONS * computeIterationWork(program);
 }
 
-/** Returns the number of multiplications of one simplex pivot. */
 function computePivotWork({ n, rows }: Program): number {
   return rows.count * n;
 }

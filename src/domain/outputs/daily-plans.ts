@@ -343,7 +343,6 @@ export const StepItem = defineObject(() => ({
   }),
 })).meta({ id: 'StepItem' });
 
-/** Stored item of a step, with the artifact of its file. */
 export const StoredItem = defineObject(() => ({ ...StepItem.shape, artifact: z.string().nullable() }));
 export type StoredItem = z.infer<typeof StoredItem>;
 
@@ -392,7 +391,6 @@ export const Waiver = defineObject(() => ({
 })).meta({ id: 'Waiver' });
 export type Waiver = z.infer<typeof Waiver>;
 
-/** Index that is held back, with the reason. */
 export const HeldIndex = defineObject(() => ({
   index_id: z.string(),
   since: z.string().meta({ description: 'Session since which the index is held back.' }),
@@ -426,14 +424,12 @@ const dayFields = {
   held: z.array(HeldIndex).meta({ description: 'Indices that are held back.' }),
 };
 
-/** Day as it is served. */
 export const ScheduleDay = defineObject(() => ({
   ...dayFields,
   steps: z.array(StepRecord).meta({ description: 'Steps, in order.' }),
 })).meta({ id: 'ScheduleDay', description: 'Day of a session: its plan and its results.' });
 export type ScheduleDay = z.infer<typeof ScheduleDay>;
 
-/** Day in listings. */
 export const ScheduleDaySummary = defineObject(() => ({
   ...dayFields,
   step: z.enum(STEP_TYPES).nullable().meta({ description: 'First step that is not done; null if all steps are done.' }),
@@ -480,7 +476,6 @@ export type ScheduleState = z.infer<typeof ScheduleState>;
 /** Maximum number of stored log lines per step. */
 export const LOG_LINES_MAX = 100;
 
-/** Session whose day is due to begin. */
 export interface DueDay {
   readonly date: string;
   readonly dueMs: number;

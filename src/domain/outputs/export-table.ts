@@ -15,7 +15,6 @@ export interface ExportColumn<T extends ColumnType = ColumnType> {
  */
 export interface ExportTable {
   readonly help: string;
-  /** Description of a row. */
   readonly row: string;
   /** Present if the table reads the current market. The current market must then be the market of the run. */
   readonly readsMarket?: true;
@@ -88,7 +87,6 @@ export interface ExportPosition {
 
 /** Row groups of a Parquet file that have been written; its footer lists them. */
 export interface WrittenRowGroups {
-  /** Current size of the file in bytes. */
   readonly fileBytes: number;
   readonly count: number;
   /** Encoded footer entries of the row groups. */

@@ -125,7 +125,6 @@ export const DIFFERENCE_TABLES = {
 export type DifferenceTable = keyof typeof DIFFERENCE_TABLES;
 export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [DifferenceTable, ...DifferenceTable[]]; // Object.keys returns plain strings.
 
-/** Returns the rows of a table of an explanation. */
 export const createDifferenceRows = (
   table: DifferenceTable,
   difference: Pick<Difference, 'causes' | 'sessions' | 'remaining'>,
@@ -450,7 +449,6 @@ export function listExportColumns(
   );
 }
 
-/** Returns the entry of a table by its name. */
 export function findExportTable(name: ExportTableName): ExportTable {
   return EXPORTS[name];
 }

@@ -148,7 +148,6 @@ export const StudyPayload = z.object({
   documents,
   /** Stored risk models that the documents and the requests use. */
   models: defineObjectPayload<PlannedModels>(),
-  /** Rows of the constraint sets. */
   sets: defineObjectPayload<Readonly<Record<string, readonly ConstraintRow[]>>>(),
   /** A short study has its requests as a list, a long study has a file. The file is removed with the input of the job. */
   requests: z.union([z.array(OptimisationRequest).readonly(), RequestsFile]),
@@ -445,7 +444,6 @@ export const createOptimisationId = (studyId: string, position: number): string 
 
 export type JobKindName = keyof typeof JOB_KIND_CATALOGUE;
 
-/** Payload of an attempt of a kind of job. */
 export type JobPayload<K extends JobKindName> =
   (typeof JOB_KIND_CATALOGUE)[K] extends JobKindEntry<infer P, 'tasks' | 'served-market' | null> ? P : never;
 

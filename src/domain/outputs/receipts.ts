@@ -764,7 +764,6 @@ export interface CitedResult {
   readonly numbers: readonly TextNumber[];
 }
 
-/** Judges the numbers that cite one result. */
 export function verifyNumbers({ address, bytes, numbers }: CitedResult): VerifiedNumber[] {
   let root: unknown;
   try {
@@ -789,7 +788,6 @@ export function rejectNumber(
 const formatCitation = ({ citation }: TextNumber): string | null =>
   citation === null ? null : `${citation.address}${citation.pointer === null ? '' : `#${encodeURI(citation.pointer)}`}`;
 
-/** Returns the stated number in the unit of the source. */
 function toStated({ digits, decimals, power, sign }: TextNumber): number | null {
   return digits === '' ? null : Number(`${sign === '-' ? '-' : ''}${digits}e${power - decimals}`);
 }

@@ -45,7 +45,6 @@ const blockFields = {
     .meta({ description: 'Width of the block. Two consecutive half blocks are placed next to each other.' }),
 };
 
-/** Use of a stored run by a block: never, only if the block has an index, or always. */
 type RunUse = 'never' | 'if-bound' | 'always';
 
 /** Kind of block: its fields in a template, and the data that it needs. `#views/report/blocks` draws it. */
@@ -65,7 +64,6 @@ interface Readers {
   readonly of: readonly string[];
 }
 
-/** Returns the names of a catalogue, in order, for an enumeration. */
 export function listEntryNames<T extends object>(catalogue: T): [keyof T & string, ...(keyof T & string)[]] {
   return Object.keys(catalogue) as [keyof T & string, ...(keyof T & string)[]]; // catalogues are not empty
 }
@@ -513,7 +511,6 @@ export const BLOCK_KINDS = {
 
 export type BlockKindName = keyof typeof BLOCK_KINDS;
 
-/** Block of a given kind. */
 export type BlockOf<K extends BlockKindName> = z.output<(typeof BLOCK_KINDS)[K]['schema']>;
 
 export const ReportBlock = z
@@ -834,11 +831,9 @@ export interface RunTerms {
 }
 
 export interface OverlayTerms {
-  /** Label of the overlay type. */
   readonly label: string;
   /** Ids of the underlying indices. */
   readonly sources: readonly string[];
-  /** Sentences of the methodology of the overlay. */
   readonly sentences: readonly string[];
 }
 

@@ -46,7 +46,6 @@ import {
   withBalances,
 } from './tax-regime.js';
 
-/** Lot that an account holds during a backtest. */
 export interface HeldLot {
   readonly identifier: string;
   readonly shares: number;
@@ -74,7 +73,6 @@ interface LotsAfterAction {
   readonly lots: readonly HeldLot[];
   /** Cash received, excluding dividends. */
   readonly cash: number;
-  /** Dividends received. */
   readonly dividends: number;
   readonly gains: readonly RealisedGain[];
 }
@@ -264,7 +262,6 @@ function applyMerger(
   });
 }
 
-/** Lot of a sale, and the gain that the sale realises. */
 export interface RealisedLot {
   /** Start of the holding period. */
   readonly acquired: string;
@@ -303,7 +300,6 @@ interface TaxYear {
 
 /** Trade of a rebalance, as recorded in the account history. */
 export type BookedTrade = Pick<AccountTrade, 'identifier' | 'side' | 'shares' | 'price'> & {
-  /** Index of the lot before the trades. */
   readonly lot?: number;
 };
 
@@ -312,7 +308,6 @@ interface AccountHistory {
   readonly lots: readonly HeldLot[];
   readonly cash: number;
   readonly entries: readonly CashEntry[];
-  /** Tax years, including the current one. */
   readonly years: readonly TaxYear[];
   /** Accrued tax of the current year, not yet paid. */
   accrued(): number;

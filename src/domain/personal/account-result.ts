@@ -99,7 +99,6 @@ function listConflicts(common: BatchCommon, base: BuiltAccount): Conflict[] {
 const hasWashRules = ({ recent, substitutes, tax }: Account): boolean =>
   recent.length > 0 || substitutes.length > 0 || tax.wash_sales === 'forbid';
 
-/** Returns an account with only some of its rules, and perhaps a further row. */
 function createQuestion(
   common: BatchCommon,
   { account, window, rowIds }: Pick<BuiltAccount, 'account' | 'window' | 'rowIds'>,
@@ -130,7 +129,6 @@ function createQuestion(
   };
 }
 
-/** Window of an account without earlier trades. */
 const NO_TRADES: WashWindow = { trades: [], used: new Map() };
 
 /** Returns the least amount by which a rule must be relaxed if all other rules are kept. */
@@ -276,7 +274,6 @@ function computeExclusionPrices(
 /** Maximum number of deviations that a result explains. */
 export const DEVIATIONS_SHOWN = 10;
 
-/** Result of one account, as JSON. */
 export type AccountResult = ReturnType<typeof createAccountResult>;
 
 /**

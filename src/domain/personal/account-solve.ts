@@ -49,11 +49,9 @@ const ABOVE_TARGET_MAX = 0.05;
 export interface BuiltAccount {
   readonly account: Account;
   readonly program: AccountProgram;
-  /** Value of the account in money. */
   readonly value: number;
   /** Index in the common securities of each security of the program, [n]. */
   readonly names: readonly number[];
-  /** Lots of the program. */
   readonly lots: readonly SaleLot[];
   /** Sales of excluded securities, which are always executed. */
   readonly forced: TaxedSales;
@@ -70,7 +68,6 @@ export interface BuiltAccount {
   readonly links: SaleLinks;
   /** True if the region contains no permitted trades. */
   readonly isEmpty: boolean;
-  /** Returns the price of a security that the account holds. */
   priceOf(identifier: string): number;
 }
 
@@ -142,7 +139,6 @@ export function buildAccount(
   return { account, program, value, names, lots, rowIds, taxSides, priceOf, ...sales };
 }
 
-/** Returns an account whose lots are pools if its regime has pools. */
 function poolAccount(account: Account, asOf: Day): Account {
   const today = formatDay(asOf);
   const lots = poolLots(readRegime(account.tax), account.lots, ({ acquired }) => acquired === today);
@@ -555,7 +551,6 @@ interface Evaluation {
   readonly built: BuiltAccount;
   readonly trades: AccountTrades;
   readonly figures: TradeFigures;
-  /** Number of shares sold, by lot. */
   readonly sold: ReadonlyMap<number, number>;
   readonly merit: number;
   readonly isPermitted: boolean;

@@ -159,7 +159,6 @@ export interface TableRow {
 export interface AccountTableSource {
   readonly unit: 'line' | 'row';
   readonly columns: readonly string[];
-  /** Line of the first row of the account. */
   readonly line: number;
   /** Line of each lot. */
   readonly lines: readonly number[];
@@ -277,7 +276,6 @@ function findColumns(header: readonly string[], unit: AccountTableRows['unit']):
 interface OpenAccount {
   readonly id: string;
   add(row: TableRow): void;
-  /** Returns the account as JSON. */
   end(): string;
 }
 
@@ -377,7 +375,6 @@ function openAccount(id: string, { unit, columns, header, line }: AccountLocatio
   };
 }
 
-/** Sets a value at a path of member names. */
 function setPath(into: Record<string, unknown>, path: string, value: unknown): void {
   const names = path.split('.');
   const last = names.pop()!; // a path has at least one name

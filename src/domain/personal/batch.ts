@@ -106,7 +106,6 @@ export function estimateDuration({ file, parts }: AccountsFile, threads: number)
   );
 }
 
-/** Returns the number of accounts in each part. */
 export function measureAccounts(accounts: BatchAccounts): number[] {
   if ('parts' in accounts) return accounts.parts.map((part) => part.accounts);
   const count = Math.ceil(accounts.length / PART_ACCOUNTS);

@@ -26,7 +26,6 @@ export interface FreshShares {
   /** Index of the lot; null for shares outside the lots of the account. */
   readonly lot: number | null;
   readonly identifier: string;
-  /** Day of the purchase. */
   readonly day: Day;
   readonly shares: number;
 }
@@ -34,7 +33,6 @@ export interface FreshShares {
 /** Shares sold at a loss, and the shares that replace them. */
 export interface LotReplacement {
   readonly sold: number;
-  /** Shares that replace it. */
   readonly fresh: FreshShares;
   readonly shares: number;
   /** Disallowed loss per share. */
@@ -59,7 +57,6 @@ export interface WashRule {
   readonly noPurchaseUntil: ReadonlyMap<string, Day>;
 }
 
-/** Returns the day on which the shares of a lot were bought. */
 export const findPurchaseDay = ({ bought, acquired }: AccountLot): Day => parseValidDay(bought ?? acquired);
 
 const isLossSale = ({ shares, price, cost }: RecentTrade): boolean =>
@@ -218,7 +215,6 @@ function isSamePurchase(lots: readonly AccountLot[], { lot }: Pick<FreshShares, 
   );
 }
 
-/** Returns lots in the order of their purchase. */
 export function sortByPurchase(lots: readonly AccountLot[], positions: readonly number[]): number[] {
   const days = new Map(positions.map((lot) => [lot, findPurchaseDay(lots[lot]!)]));
   return positions.toSorted((a, b) => days.get(a)! - days.get(b)! || a - b);
@@ -401,7 +397,6 @@ export interface SaleLot {
 
 export interface TraceQuestion {
   readonly rule: WashRule;
-  /** Lots of one security in the order of sale. */
   readonly order: readonly number[];
   /** Number of shares that are sold of lots of other securities, by lot. */
   readonly others: ReadonlyMap<number, number>;
@@ -584,7 +579,6 @@ function createPlainLots(
   };
 }
 
-/** Sorts the lots of a security in the order of sale. */
 export function sortForSale(
   { lots, tax }: Account,
   ownLots: readonly number[],
@@ -712,7 +706,6 @@ export type RegionCut =
   | { readonly lot: number }
   | { readonly substitutes: number };
 
-/** Returns both parts of a region. */
 export function divideRegion(region: SaleRegion, cut: RegionCut): readonly [SaleRegion, SaleRegion] {
   if ('lot' in cut)
     return [
@@ -783,7 +776,6 @@ export function completeKeys(
 
 /** Sale of shares of a lot. A lot of which the loss is partly disallowed has two sales. */
 export interface TaxedSale {
-  /** Index of the lot. */
   readonly lot: number;
   readonly shares: number;
   /** Gain that is taxed, in money; 0 if the loss is disallowed. */

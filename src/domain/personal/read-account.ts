@@ -29,7 +29,6 @@ export function parseLine(text: string, line: number): AccountLine {
   }
 }
 
-/** Yields the accounts of a part. */
 export function* parseAccounts({ text: lines, position, line: first }: PartLines): Generator<PartAccount> {
   let linePosition = position;
   for (const [number, text] of lines.split('\n').entries()) {

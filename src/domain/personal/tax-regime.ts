@@ -63,7 +63,6 @@ export function readBalances(tax: AccountTax): Balances {
   return { realised: readPots(realised_by_pot), carried: readPots(carried_by_pot) };
 }
 
-/** Returns the tax of an account with other balances. */
 export function withBalances(tax: AccountTax, { realised, carried }: Balances): AccountTax {
   if (tax.regime === null)
     return {
@@ -78,7 +77,6 @@ export function withBalances(tax: AccountTax, { realised, carried }: Balances): 
   return { ...tax, realised_by_pot: writePots(realised), carried_by_pot: writePots(carried) };
 }
 
-/** Returns the name of a pot. */
 export const namePot = ({ pots }: TaxRegime, isSecond: boolean): string => pots[isSecond ? 1 : 0]!.pot;
 
 /** Returns true if dividends belong to the second pot. */
@@ -167,7 +165,6 @@ export function computeCarriedLosses(
   };
 }
 
-/** Returns the calendar year in which the tax year of a day begins. */
 export function findTaxYear({ year_begins: begins }: TaxRegime, day: Day): number {
   const date = formatDay(day);
   return Number(date.slice(0, 4)) - (date.slice(5) < begins ? 1 : 0);
@@ -233,7 +230,6 @@ interface OpenTrade {
 /** Smallest number of shares that is not a rounding error. */
 const SHARES_MIN = 1e-9;
 
-/** Shares that a sale is matched with. */
 interface MatchedShares {
   readonly shares: number;
   readonly cost: number;

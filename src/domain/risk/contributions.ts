@@ -76,7 +76,6 @@ function isSame(a: MeasureTerms, b: MeasureTerms): boolean {
   );
 }
 
-/** Weights by market column. */
 export type WeightByColumn = ReadonlyMap<number, number>;
 
 /** Volatility with the contribution of each security. */
@@ -152,7 +151,6 @@ function addCoverage(shares: Shares, positions: WeightByColumn, absent: number):
   return { ...scaleToAll(shares, positions, absent), coveredWeight: sumOver(shares.contributions.keys(), positions) };
 }
 
-/** Scales volatility and contributions of the covered securities to the weights of all securities. */
 function scaleToAll(shares: Shares, positions: WeightByColumn, absent: number): Shares {
   const coveredShare = computeCoveredShare(positions, shares.contributions.keys(), absent);
   const scale = computeFullScale(coveredShare);

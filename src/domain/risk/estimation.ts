@@ -281,7 +281,6 @@ export const MODEL_PARTS = 64;
  */
 export const EIGENVALUES_PART = MODEL_PARTS;
 
-/** Number of parts of a model. */
 export const PART_COUNT = MODEL_PARTS + 1;
 
 /**

@@ -44,7 +44,6 @@ export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 're
   readonly other: number;
   /** Mean fraction of the gross weight that is in a regression. */
   readonly coveredWeight: number;
-  /** Number of months, and the months without a regression (`unexplained`). */
   readonly months: number;
   readonly unexplained: readonly UnexplainedMonth[];
 }
@@ -70,7 +69,6 @@ interface MonthRegression {
   readonly rowOf: Int32Array;
 }
 
-/** Exposures and contributions of a period, by factor. */
 interface FactorContributions {
   readonly exposures: ReadonlyMap<string, number>;
   readonly contributions: ReadonlyMap<string, number>;

@@ -358,7 +358,6 @@ function findStyle(name: StyleName): StyleEntry {
   return STYLES[name];
 }
 
-/** Returns the styles whose datapoints a market has. */
 export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
   return STYLE_NAMES.filter((name) => findStyle(name).fields.some((field) => 'dataset' in resolveName(market, field)));
 }
@@ -438,7 +437,6 @@ export interface FactorSettings {
   /** Number of principal components of the statistical model. */
   readonly factors?: number | undefined;
   readonly half_life: number | null;
-  /** Number of samples for the adjustment of the factor covariance's eigenvalues. */
   readonly eigenvalue_simulations?: number | undefined;
 }
 

@@ -285,7 +285,6 @@ function hasFactors(count: number, { path }: ModelTable, problems: ModelProblems
   return false;
 }
 
-/** Reports securities or factors of a table that have no exposures. */
 function assertKnownSecurities(
   names: ReadonlyMap<string, number>,
   exposureNames: readonly string[],
@@ -322,7 +321,6 @@ function warnOfUnits(
 type PackedDate = ImportedModelPayload['dates'][number];
 type Report = (fraction: number, message: string) => void;
 
-/** Imported model in its stored form. */
 export interface PackedImport {
   /** Securities of all dates, ascending. */
   readonly assetIds: readonly string[];
@@ -332,7 +330,6 @@ export interface PackedImport {
   readonly covariance: Float64Array<ArrayBuffer>;
   /** Packed factor models of all dates, concatenated; null for covariances without factors. */
   readonly factors: Float64Array<ArrayBuffer> | null;
-  /** Factor model of the newest date. */
   readonly factorModel: FactorModel | null;
   readonly newest: Pick<AssembledModel['diagnostics'], 'averageCorrelation' | 'conditionNumber' | 'smallestEigenvalue'>;
 }
@@ -436,7 +433,6 @@ function createDateOutput(
   };
 }
 
-/** Concatenates arrays. */
 function joinParts(parts: readonly Float64Array[]): Float64Array<ArrayBuffer> {
   const numbers = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
   let position = 0;

@@ -11,7 +11,6 @@ import {
   RiskModelImport,
 } from './model-terms.js';
 
-/** Date from which an imported model is in force. */
 export interface ModelDate {
   readonly date: string;
   /** Securities of other dates without a covariance on this date, ascending. */
@@ -75,14 +74,12 @@ export interface ModelTable {
 
 export interface DatedTables {
   readonly date: string;
-  /** Path of the date in messages. */
   readonly path: string;
   readonly tables: Readonly<Partial<Record<ModelTableName, ModelTable>>>;
 }
 
 interface TablePlacement {
   readonly date: string;
-  /** Paths of the date and of the table in messages. */
   readonly path: string;
   readonly table: string;
   readonly pathOf: (place: number) => string;

@@ -3,7 +3,6 @@ import type { FindingCode } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { defineObject, IsoDate } from '../base/schema.js';
 
-/** Settings that apply only to some risk-model estimators, by their API names. */
 export const ESTIMATOR_SETTINGS = {
   factors: { readers: ['statistical'], help: 'Number of principal components. Default: 10.' },
   eigenvalue_simulations: {
@@ -48,11 +47,9 @@ export function describeSetting(name: EstimatorSettingName): string {
   return `${help} Read by ${readers.length === 1 ? last : `${readers.slice(0, -1).join(', ')} and ${last}`}.`;
 }
 
-/** API names of the factor-model estimators. */
 export const FACTOR_ESTIMATORS = ['statistical', 'industries', 'styles'] as const;
 export type FactorEstimator = (typeof FACTOR_ESTIMATORS)[number];
 
-/** Origin of a stored factor model. */
 export type FactorSource = FactorEstimator | 'imported';
 
 export function isFactorEstimator(estimator: string): estimator is FactorEstimator {
@@ -80,7 +77,6 @@ export interface FactorFit {
   readonly significant: Float64Array;
 }
 
-/** Tables of an imported model: the covariance table, or the three tables of a factor model. */
 export const MODEL_TABLES = ['covariance', 'exposures', 'factor_covariance', 'specific_variances'] as const;
 export type ModelTableName = (typeof MODEL_TABLES)[number];
 
@@ -157,7 +153,6 @@ export const RiskModelImportQuery = defineObject(() => ({
 }));
 export type RiskModelImportQuery = z.infer<typeof RiskModelImportQuery>;
 
-/** Problem in an imported model, with its path. */
 export interface ModelProblem {
   readonly code: FindingCode;
   readonly path: string;

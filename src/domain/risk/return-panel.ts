@@ -340,7 +340,6 @@ export interface ReturnSpan {
   readonly sessions: number;
 }
 
-/** Returns the span of the returns of an estimable coverage. */
 export function findReturnSpan(
   { sessions: days }: Pick<SessionMarket, 'sessions'>,
   { sessions }: Pick<Coverage, 'sessions'>,
@@ -348,9 +347,7 @@ export function findReturnSpan(
   return { first: days[sessions[0]!]!, last: days[sessions.at(-1)!]!, sessions: sessions.length };
 }
 
-/** Source of returns for an estimate. */
 export interface ReturnSource {
-  /** Identifiers of the columns, and days of the sessions. */
   readonly sm: Pick<SessionMarket, 'identifiers' | 'sessions'>;
   readonly coverage: Coverage;
   /**
@@ -444,7 +441,6 @@ export interface DailySecurities {
   readonly to: Day | null;
 }
 
-/** Closes of the securities, with their positions in the field. */
 interface ClosePositions {
   readonly close: Float64Array;
   /** Number of market columns. */
@@ -542,9 +538,7 @@ interface ReturnReader {
   readonly terms: GrowthTerms;
 }
 
-/** Change of the currency in which a security is quoted. */
 interface CurrencyChange {
-  /** First day of the new currency. */
   readonly day: Day;
   readonly column: number;
   /** Returns the factor on a price of an earlier day. @throws Refusal FX_MISSING */
@@ -617,7 +611,6 @@ function divideRow(close: Float64Array, { from, to, columns }: RowOfCloses, out:
   }
 }
 
-/** Divides closes of contiguous columns, without reading column positions. */
 function divideContiguous(
   close: Float64Array,
   { from, to, columns }: RowOfCloses,
@@ -633,13 +626,11 @@ interface EffectWriterInput extends Pick<ReturnReader, 'effects' | 'changes' | '
   readonly close: Float64Array;
   /** Number of market columns. */
   readonly width: number;
-  /** Column of each security. */
   readonly columns: Int32Array;
 }
 
 interface EffectsOfSession extends Omit<RowOfCloses, 'columns'> {
   readonly session: number;
-  /** Index of the first effect of the session. */
   readonly first: number;
   /** Day of the previous session, and the last day whose effects apply on the session. */
   readonly before: Day;

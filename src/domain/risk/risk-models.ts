@@ -7,7 +7,6 @@ import { AsKnownOn } from '../base/requested-dates.js';
 import { AssetIdentifier, defineObject, Id, IsoDate } from '../base/schema.js';
 import { describeSetting, ESTIMATOR_SETTINGS, FACTOR_ESTIMATORS, ImportTerms } from './model-terms.js';
 
-/** Stored artifact with name, size and hash. */
 export const StoredArtifact = defineObject(() => ({ name: z.string(), bytes: z.int().min(0), sha256: z.string() }));
 export type StoredArtifact = z.infer<typeof StoredArtifact>;
 
@@ -28,7 +27,6 @@ export const listMatrixFiles = (matrix: MatrixFiles): readonly StoredArtifact[] 
 export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
 export type Estimator = (typeof ESTIMATORS)[number];
 
-/** Origin of a stored model: an estimator, or an import. */
 export const MODEL_SOURCES = [...ESTIMATORS, 'imported'] as const;
 type ModelSource = (typeof MODEL_SOURCES)[number];
 
@@ -188,7 +186,6 @@ export const FactorModelPayload = defineObject(() => ({
 })).meta({ id: 'FactorModelPayload' });
 export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
 
-/** Terms and dates of an imported model. */
 export const ImportedModelPayload = defineObject(() => ({
   ...ImportTerms.shape,
   dates: z
@@ -258,7 +255,6 @@ export interface RiskMeasureModel {
   readonly sessions: number;
 }
 
-/** Settings of an estimate by API name. */
 export type EstimateSettings = Readonly<Record<string, string | number | null>>;
 
 /**
@@ -303,7 +299,6 @@ export const RiskEstimator = defineObject(() => ({
 })).meta({ id: 'RiskEstimator', description: 'Settings of a risk model, as in an estimate request.' });
 export type RiskEstimator = z.infer<typeof RiskEstimator>;
 
-/** Choice of a risk model: the id of a stored model, or the settings of an estimate. */
 export const RiskModelChoice = z.union([Id.meta({ description: 'Id of a stored risk model.' }), RiskEstimator]);
 export type RiskModelChoice = z.infer<typeof RiskModelChoice>;
 

@@ -99,7 +99,6 @@ export function computeCorrelationRow(
   out[i] = 1;
 }
 
-/** Stored risk model as optimisations use it. */
 export interface StoredModel {
   readonly modelId: string;
   /** Securities with an estimate, in the order of the matrix. */

@@ -179,7 +179,6 @@ export interface PortfolioValidation extends ForecastStatistics {
   readonly number: number;
 }
 
-/** Forecast of a portfolio. */
 export interface ForecastOutcome {
   readonly family: PortfolioFamily;
   readonly number: number;
@@ -191,7 +190,6 @@ export interface ForecastOutcome {
 
 export interface ForecastDay {
   readonly day: Day;
-  /** Last day of the outcomes of these forecasts. */
   readonly until: Day;
   /** Number of securities with an estimate. */
   readonly names: number;

@@ -321,7 +321,6 @@ export interface SwapPeriod {
   readonly discountFactor: number;
 }
 
-/** Value of a swap to the total return receiver. */
 export interface SwapValue {
   readonly equityLeg: number;
   readonly financingLeg: number;

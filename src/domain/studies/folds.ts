@@ -161,7 +161,6 @@ interface Trim {
 interface TrialFigures {
   /** Adds a trial. @param returns returns of all groups */
   add(trial: number, returns: Float64Array): void;
-  /** Returns a metric of a trial over some groups. */
   metric(trial: number, over: FiguresRange): number;
 }
 
@@ -270,14 +269,12 @@ export interface ChoiceByFolds {
   readonly folds: SweepFolds;
   /** First and last day with a return, by group. */
   readonly groups: readonly { readonly start: number; readonly end: number }[];
-  /** Number of returns of each trial. */
   readonly observations: number;
   /** Number of sessions excluded before and after a test. */
   readonly left: Trim;
   readonly choices: readonly FoldChoice[];
   /** Metrics of the joined out-of-sample returns, if each group is tested once. */
   readonly paths: readonly PathMetrics[];
-  /** Distribution of the metric of the choices, over all choices. */
   readonly inSample: Distribution;
   readonly outOfSample: Distribution;
   readonly overPaths: Readonly<Record<keyof PathMetrics, Distribution>>;
@@ -352,7 +349,6 @@ interface FoldStudyState {
   readonly figures: TrialFigures;
   readonly days: Int32Array;
   readonly folds: SweepFolds;
-  /** Number of returns in a group. */
   readonly length: number;
   /** Number of oldest returns, which fill no group and are excluded. */
   readonly from: number;

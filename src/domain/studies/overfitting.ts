@@ -93,7 +93,6 @@ export interface Overfitting {
   /** Number of selections of half of the blocks. */
   readonly combinations: number;
   readonly partitions: number;
-  /** Number of returns per variant. */
   readonly observations: number;
 }
 
@@ -183,7 +182,6 @@ function computeOverfitting(
 
 interface BlockRow {
   readonly variant: number;
-  /** Number of returns over all blocks. */
   readonly returns: Float64Array;
   readonly partitions: number;
   readonly block: number;

@@ -333,7 +333,6 @@ function createTrade(
 }
 
 interface AccountWithoutValue {
-  /** Index of the account. */
   readonly at: number;
   readonly leftOut: readonly Finding[];
 }
@@ -751,7 +750,6 @@ interface Order {
   readonly wanted: number;
   /** Number of lots of a purchase that are not bought for lack of cash. */
   givenUp: number;
-  /** Shares after the order. */
   after: number;
 }
 

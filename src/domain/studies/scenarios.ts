@@ -27,7 +27,6 @@ export interface ScenarioMarket {
   readonly sm: SessionMarket;
   /** Total-return growth factors in the index currency, [S - first x N]. */
   readonly growth: Float64Array;
-  /** Session of the composition. */
   readonly session: number;
   readonly held: readonly HeldSecurity[];
   /** Group of each column of the market on the date of the composition, [N]. */
@@ -589,7 +588,6 @@ const WORST_SESSIONS = 5;
 export interface WindowTerms {
   readonly name: string;
   readonly window: { readonly start: string; readonly end: string };
-  /** Path in the request. */
   readonly path: string;
 }
 

@@ -13,7 +13,6 @@ import type { MarketData } from '../market/market-data.js';
 import type { StoredModels } from '../risk/stored-models.js';
 import type { Variant } from './sweep.js';
 
-/** Outcome of a variant: its run, or the reason why it was refused. */
 export type VariantOutcome = VariantRun | { readonly kind: 'refused'; readonly error: ErrorDetail };
 
 export interface VariantRun {
@@ -30,7 +29,6 @@ export interface VariantsInput {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly variants: readonly Variant[];
-  /** Further documents to which the variants refer. */
   readonly documents: BacktestPlan['documents'];
   /** Stored risk models of the variants; absent if there are none. */
   readonly models?: StoredModels;
@@ -143,7 +141,6 @@ function createVariantPlan(
  * same arbitrary order.
  */
 export interface OutcomeSource {
-  /** Number of variants. */
   readonly count: number;
   /** Calls a function with each outcome once. @param variants requested variants. Default: all. */
   visit(call: (variant: number, outcome: VariantOutcome) => void, variants?: ReadonlySet<number>): void;

@@ -23,7 +23,6 @@ export const FAN_DATES_MAX = 120;
 /** Maximum number of variants in a fan. The levels of a thousand variants need 1 MB. */
 export const FAN_VARIANTS_MAX = 1000;
 
-/** Levels of one variant on the days of the fan. */
 export interface VariantLevels {
   readonly variant: number;
   readonly curve: Float64Array;
@@ -33,7 +32,6 @@ export interface VariantLevels {
 export interface Fan {
   /** Days of the fan, [D], evenly spread, including the first and the last common day. */
   readonly days: Int32Array;
-  /** Number of variants from which the quantiles are computed. */
   readonly variants: number;
   /** Quantiles, [D] each, in the order of `FAN_SHARES`. */
   readonly quantiles: readonly Float64Array[];
@@ -108,14 +106,12 @@ export interface VariantSummary {
   /** First and last day of the run. */
   readonly start: number;
   readonly end: number;
-  /** Number of dates. */
   readonly observations: number;
 }
 
 export interface SweepRow {
   /** Rank, 1 for the best; null for a refused variant. */
   readonly rank: number | null;
-  /** Index of the variant. */
   readonly variant: number;
   readonly run: VariantSummary | null;
   readonly error: ErrorDetail | null;

@@ -285,7 +285,6 @@ export function createPatch({ grid, patches }: Variation, variant: number): Patc
   return Object.fromEntries(chosenMembers.reverse());
 }
 
-/** Returns the patches of a sweep in order. */
 export function listPatches(variation: Variation): readonly Patch[] {
   return variation.patches ?? Array.from({ length: countVariants(variation) }, (_, i) => createPatch(variation, i));
 }
@@ -520,7 +519,6 @@ export function createMapTerms(variation: Variation, rankBy: RankingName): MapTe
 /** Variants of a sweep divided into parts, each computed by one thread. */
 export interface SweepParts {
   readonly count: number;
-  /** Returns the variants of a part, in the order of computation. */
   variants(part: number): readonly number[];
 }
 

@@ -25,7 +25,6 @@ const NAMED_MAX = 10;
 /** Maximum length of a value in the name of a variant. */
 const VALUE_MAX = 60;
 
-/** Finding of the first affected variant, and all affected variants. */
 interface SharedFinding {
   readonly finding: Finding;
   readonly variants: number[];
@@ -158,7 +157,6 @@ export function findLackingVariantData(
 }
 
 export interface CheckBasis extends VariantBasis {
-  /** Further documents to which the first checked variants refer. */
   readonly documents: Readonly<Record<string, IndexDocument>>;
   /** Ids of the stored risk models that these documents use. */
   readonly models: ReadonlySet<string>;

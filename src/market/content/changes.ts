@@ -23,18 +23,15 @@ export interface Restatement {
   readonly after: ReferenceValue;
 }
 
-/** Counts of the rows of a dataset by outcome. */
 export interface RowCounts {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;
 }
 
-/** Changed and removed values. */
 interface RestatedValues {
   /** The first 1,000 restatements. */
   readonly restatements: readonly Restatement[];
-  /** Number of all restatements. */
   readonly total: number;
 }
 
@@ -269,7 +266,6 @@ function* iterateDifferences(
 
 export type SideTable = Exclude<TableKind, 'market'>;
 
-/** Row of a table, without its key. */
 interface TableRow {
   readonly identifier: string;
   /** First day on which the row applies. It is null if the row has always applied. */
@@ -294,7 +290,6 @@ const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
 };
 
 interface StoredBars {
-  /** Securities with bars. */
   readonly identifiers: readonly string[];
   readonly lastDay: Day;
   /** True to report later events as ordinary changes. The values of late rows are then reported too. */

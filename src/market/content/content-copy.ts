@@ -143,7 +143,6 @@ function encodePlanes(integers: Int32Array, assets: number, decimals: number): U
   return bytes;
 }
 
-/** Returns the bytes of long integers, in the format of `encodePlanes`. */
 function encodeLongPlanes(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = allocateBytes(1 + LONG_WIDTH * count);
@@ -167,7 +166,6 @@ function encodeLongPlanes(integers: Float64Array, assets: number, decimals: numb
 /** Returns true if encoded cells consist of integers. */
 const areIntegers = (bytes: Uint8Array): boolean => bytes[0] !== DOUBLES;
 
-/** Decodes the bytes of `encodeCells` into the given memory. */
 export function decodeCells(bytes: Uint8Array, assets: number, cells: Float64Array): void {
   const decimals = bytes[0]!;
   if (decimals === DOUBLES) {
@@ -216,7 +214,6 @@ function decodeLong(bytes: Uint8Array, assets: number, cells: Float64Array): voi
 /** Maximum size of an inflated change: panels of 4 GB. */
 const CHANGE_BYTES_MAX = 2 ** 32;
 
-/** Encodes a change as a file, deflated. */
 export const encodeChange = (change: ContentChange): Uint8Array => deflateRawSync(packChange(change));
 
 /** Decodes a change. @throws Error if the bytes are not a change */

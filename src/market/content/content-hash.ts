@@ -210,13 +210,11 @@ function* iterateFacts({ reference, actions, universes }: Omit<Tables, 'dates'>,
 /** Version of the canonical form; a new version changes every content hash. */
 const FORMAT = 2;
 
-/** Known digests of parts of a content. */
 export interface CachedDigests {
   /** Digests of the blocks of the first days, taken from a content with the same identifiers and fields. */
   readonly blocks?: CachedBlockDigests;
   /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
   readonly computedBlocks?: ComputedBlocks | undefined;
-  /** Digest of identical tables. */
   readonly tables?: Uint8Array;
   /**
    * Digests of identical tables for the blocks of the first days, taken from a content that begins with the same days.
@@ -350,7 +348,6 @@ export function createPrefix(market: MarketData, digests: ContentDigests, day: D
   };
 }
 
-/** Parts of a prefix that are hashed from the market. */
 type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
 
 /**
@@ -520,7 +517,6 @@ function computeDigest(
   );
 }
 
-/** Returns the tables of a market without some securities. */
 function removeSecurities(market: MarketData, names: ReadonlySet<string>): MarketData {
   const { reference, actions, universes } = market;
   const isOtherName = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);

@@ -20,7 +20,6 @@ export interface MarketContent extends Panels {
   readonly series?: SeriesTable;
 }
 
-/** Tables of a content, without the panels. */
 export type ContentTables = Omit<MarketContent, keyof Panels>;
 
 export const ROWS_MAX = 200_000_000;

@@ -81,7 +81,6 @@ function createIdentifierCodes(problems: Problems) {
      * @param row of the file
      */
     codeOf: findCode,
-    /** Returns the identifiers by code. */
     names: (): string[] => [...codes.keys()],
   };
 }
@@ -280,7 +279,6 @@ interface SessionConflict {
 }
 
 interface ExchangeTerms {
-  /** Calendar of the exchange of each security, if it is known. */
   readonly exchangeCalendars: readonly (Calendar | undefined)[];
   readonly instants: readonly number[];
 }
@@ -434,7 +432,6 @@ function findValueConflict(
 
 /** Rows in the order of the files, in blocks. */
 interface CollectedRows {
-  /** Identifiers by code. */
   readonly identifiers: readonly string[];
   readonly fields: readonly string[];
   /** Codes of the identifiers of the rows; -1 for a refused row. */

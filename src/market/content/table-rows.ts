@@ -307,7 +307,6 @@ export function createSeriesRows(problems: Problems, wide: WideSeries | null = n
     return rows <= SERIES_ROWS_MAX;
   };
 
-  /** Begins a table with one column per series. */
   function beginWideFile(label: string, written: readonly string[], dateAt: number) {
     const columns = nameWideColumns(label, written, dateAt, wide, problems);
     let fileRow = 0;
@@ -444,7 +443,6 @@ const isCode = (name: string): boolean => name.length === 3 && isCurrency(name);
 /** Texts of wide tables that are no value, in lower case. */
 const MISSING_RATES: ReadonlySet<string> = new Set(['n/a', 'na', '-', '.', '#n/a', 'nd']);
 
-/** Column of a wide table of series. */
 interface WideSeriesColumn {
   readonly column: number;
   readonly identifier: string;

@@ -160,7 +160,6 @@ export function computeContentChange(before: MarketContent, after: MarketContent
 interface CellPositions {
   readonly rows: Int32Array;
   readonly columns: Int32Array;
-  /** Number of columns of the later content. */
   readonly width: number;
 }
 
@@ -465,7 +464,6 @@ function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
   return change.length === 1 && !('own' in step) && step[0] === 0 && step[1] === after.length;
 }
 
-/** Returns the lines that only one of two lists has. */
 function listPartedLines(change: ListChange<string>, after: readonly string[]): readonly string[] {
   if (isWhole(change, after)) return [];
   const isShared = new Uint8Array(after.length);

@@ -122,7 +122,6 @@ function decodeBlock(block: Uint8Array, output: Output, end: number): void {
   const { bytes } = output;
   let from = 0;
   let to = output.length;
-  /** Reads a length of four bits and its extension bytes. */
   const readLength = (bits: number): number => {
     let length = bits;
     for (let extraByte = bits === 15 ? 255 : 0; extraByte === 255; length += extraByte) {

@@ -5,7 +5,6 @@ import { open } from 'node:fs/promises';
 const FILE_FORMATS = ['parquet', 'csv', 'jsonl', 'xlsx'] as const;
 type FileFormat = (typeof FILE_FORMATS)[number];
 
-/** A file of a dataset. */
 export interface SourceFile {
   /** Path of the file, with symbolic links resolved. */
   readonly path: string;
@@ -26,7 +25,6 @@ export interface SourceFile {
   readonly changedAt: number;
 }
 
-/** Size and digest of a file that was read. */
 export interface SourceDigest {
   readonly label: string;
   readonly bytes: number;

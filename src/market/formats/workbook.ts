@@ -238,7 +238,6 @@ const COLUMNS_MAX = 1024;
 const ROWS_MAX = 1_048_576;
 const SHARED_TEXTS_MAX = 2_000_000;
 
-/** Built-in number formats that Excel displays as dates. */
 const BUILT_IN_DATES: ReadonlySet<number> = new Set([
   14, 15, 16, 17, 18, 19, 20, 21, 22, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 45, 46, 47, 50, 51, 52, 53, 54, 55, 56,
   57, 58,

@@ -422,7 +422,6 @@ interface WarningTerms {
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
   readonly calendars: {
-    /** Codes of the calendars of the stored indices. */
     readonly codes: readonly string[];
     readonly open: () => Calendars;
   };

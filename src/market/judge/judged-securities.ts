@@ -26,7 +26,6 @@ interface ChangedBars {
 
 export interface LateBars {
   count: number;
-  /** Day of the first late bar. */
   readonly from: Day;
 }
 
@@ -34,7 +33,6 @@ export interface LateBars {
 interface ChangedHistories {
   /** Securities whose stored bars differ, and new securities that have bars on stored days. */
   readonly changed: ReadonlyMap<string, ChangedBars>;
-  /** Changed securities that already have stored bars. */
   readonly storedIdentifiers: ReadonlySet<string>;
   /** Bars without a stored close that arrived late. */
   readonly late: ReadonlyMap<string, LateBars>;
@@ -482,7 +480,6 @@ function createUnpublishedLookup(unpublished: UnpublishedDates | undefined): (id
 }
 
 interface ActionLists {
-  /** Returns the actions of a security in both versions, as in the source. */
   selectActions(identifier: string): {
     readonly storedActions: readonly CorporateAction[];
     readonly fresh: readonly CorporateAction[];

@@ -632,7 +632,6 @@ function describeShift(dates: readonly Day[], closedCount: number, calendars: re
   return ` Every date is a session one day ${shift > 0 ? 'later' : 'earlier'}: the dates are probably days of another time zone.`;
 }
 
-/** Names of weekdays, Monday first. */
 const WEEKDAY_NAMES = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
 /**

@@ -110,7 +110,6 @@ function listSpans(
   });
 }
 
-/** Accepted restatement of a history for a split. */
 interface AcceptedSplit {
   readonly identifier: string;
   /** Number of shares after the split per share before it. */
@@ -190,7 +189,6 @@ function createColumnFindings(columns: readonly string[], lastDay: Day): Finding
   return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message }];
 }
 
-/** Reports bars that arrived later than those of other securities. */
 function reportLateBars(lateBars: ReadonlyMap<string, LateBars>): Finding[] {
   if (lateBars.size === 0) return [];
   const late = [...lateBars.values()].reduce((sum, { count }) => sum + count, 0);
@@ -234,9 +232,7 @@ export interface RefreshOptions {
 }
 
 export interface RefreshReport {
-  /** Number of new rows of all datasets. */
   readonly rows_added: number;
-  /** Number of changed or removed stored rows, over all datasets. */
   readonly rows_changed: number;
   readonly datasets: Readonly<Record<TableKind, RowCounts>>;
   readonly dates_added: number;
@@ -268,7 +264,6 @@ interface RejectedSecurity {
   /** Differences in the bars and actions of its history. */
   readonly bars: RowCounts;
   readonly corporate_actions: RowCounts;
-  /** Number of later bars that are held back. */
   readonly held_back: number;
   readonly first: readonly Restatement[];
 }
@@ -408,7 +403,6 @@ function createTableFindings(tables: Readonly<Record<SideTable, TableChanges>>, 
   });
 }
 
-/** Content after a refresh, with its changes. */
 interface RefreshedContent {
   readonly content: MarketContent;
   readonly report: RefreshReport;
@@ -647,7 +641,6 @@ function addLaterDays(heldPanels: Panels, { panels, rows }: PanelPart, isTaken: 
 
 interface PanelPart {
   readonly panels: Panels;
-  /** Accepted rows of the part. */
   readonly rows: readonly number[];
 }
 

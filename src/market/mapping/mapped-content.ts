@@ -274,7 +274,6 @@ function createWideRows(mapping: Mapping, problems: Problems, { rows, texts, cel
     return { ...columns, file: mappedFile, codes };
   }
 
-  /** Adds the bars of a row. Null is an unreadable row, which is only counted. */
   function addCells(file: WideFile, values: readonly (Cell | undefined)[] | null): void {
     if (values === null) {
       file.rowsMet += 1;
@@ -535,7 +534,6 @@ export interface MarketInterpretation {
   readonly calendars?: ZoneTerms['calendars'];
 }
 
-/** Interpretation of a market without a mapping. */
 export const DEFAULT_TERMS: MarketInterpretation = { mapping: null, adjustment: 'none' };
 
 /** Content, and the numbers of derived actions. They are null if no derivation was requested. */

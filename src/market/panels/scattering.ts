@@ -59,7 +59,6 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   let isApart = bufferedMax > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
   /** Batches in separate memory, least recently used first. */
   const separatePanels = new Map<number, readonly Float64Array[]>();
-  /** Batches that are filled directly in the panels. */
   const startedBatches = new Set<number>();
   const spareBuffers: (readonly Float64Array[])[] = [];
   const pendingWrites = new Set<Promise<void>>();
@@ -347,7 +346,6 @@ function writeColumns(columns: readonly Column[], places: ChunkPositions, room: 
   return isSound;
 }
 
-/** Writes one column of rows with non-contiguous cells. */
 function writeColumn(
   { values, floor }: Column,
   { cells, runs, runCount }: ChunkPositions,
@@ -394,8 +392,8 @@ function emptyUnfilled(cells: Float64Array, filled: Uint8Array): void {
 
 /** Message to a reading thread. */
 export type ScatterMessage =
-  /** Opens DuckDB with these settings. */
-  { readonly kind: 'open'; readonly settings: string } | { readonly kind: 'scatter'; readonly order: ScatterOrder };
+  | { readonly kind: 'open'; readonly settings: string }
+  | { readonly kind: 'scatter'; readonly order: ScatterOrder };
 
 export interface ScatterOrder {
   readonly target: StripeTarget;

@@ -74,7 +74,6 @@ export interface Extent {
   readonly bytes: number;
 }
 
-/** Parts of a handle that are in shared memory. */
 export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
 /** Error codes of the operating system for a full disk or quota. */
@@ -131,7 +130,6 @@ function skipPieces(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] 
   });
 }
 
-/** Returns a range of days of each panel as bytes. */
 export function sliceDays(panels: readonly Float64Array[], assets: number, from: number, to: number): Uint8Array[] {
   return panels.map((panel) => {
     const { buffer, byteOffset, byteLength } = panel.subarray(from * assets, to * assets);

@@ -46,7 +46,6 @@ interface StripeRows {
   readonly days: Int32Array;
   /** Positions of identifiers in the panels, -1 for an unknown identifier. */
   readonly names: Int32Array;
-  /** Values by field. */
   readonly values: readonly Float64Array[];
 }
 
@@ -251,7 +250,6 @@ export function computeStripeDays({ assets, fields }: { readonly assets: number;
   return days;
 }
 
-/** Sums the rows of consecutive groups of days. */
 export function sumRowGroups(rowsOfDay: Int32Array, days: number): Int32Array {
   const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
   for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
@@ -269,7 +267,6 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const stripeCells = stripeDays * assets;
   const expectedRows = sumRowGroups(target.rowsOfDay, stripeDays);
   const computePositions = createRowPositions(target);
-  /** Staged stripes, earliest first. */
   const stagesByStripe = new Map<number, Stage>();
   const spareStages: Stage[] = [];
   /** First stripe since the last flush, as long as it may become complete. Another thread may have its first rows. */

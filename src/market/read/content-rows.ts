@@ -36,7 +36,6 @@ interface TableLocation {
   readonly heading?: Heading;
 }
 
-/** Collects the rows of all datasets into one content. */
 export interface ContentRows {
   /** Begins a table of cells. @param table its name and heading */
   beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TableLocation): RowSink;
@@ -53,7 +52,6 @@ export interface ContentRows {
     table?: string,
   ): { readonly file: MarketFile; readonly market: MarketRows } | undefined;
   rowsOf(tableKind: TableKind): number;
-  /** Returns the tables other than the market. */
   toTables(): ContentTables;
   /** Returns the content; undefined after an error. */
   toContent(): CompleteContent | undefined;

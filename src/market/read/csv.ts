@@ -302,7 +302,6 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
   };
 }
 
-/** Message for a row whose number of cells differs from the number of columns. */
 export const describeRowLength = (cells: number, columns: number) =>
   `The row has ${cells} cells; the header has ${columns}.`;
 

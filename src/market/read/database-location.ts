@@ -4,7 +4,6 @@ import { Refusal } from '#domain/base/refusals.js';
 import type { DataProblem } from '../tables/problems.js';
 import type { Locations } from './folder.js';
 
-/** Database that may be read, with the parameters of its connection. */
 export type DatabaseLocation =
   | { readonly kind: 'sqlite' | 'duckdb'; readonly path: string }
   | {

@@ -176,7 +176,6 @@ async function readPostgresql(
   }
 }
 
-/** Creates a connection without opening it. */
 function openPostgresql(place: PostgresqlLocation): Client {
   const client = new Client({
     host: place.address,

@@ -221,7 +221,6 @@ function parseObject(text: string, line: number): Record<string, unknown> {
 /** Maximum size of a workbook, equal to the largest upload after decoding. */
 const WORKBOOK_BYTES_MAX = 48 << 20;
 
-/** Settings for reading a workbook with one table. */
 interface WorkbookTerms {
   /** Number of rows before the header, not counting empty ones. */
   readonly skip?: number | undefined;
@@ -431,7 +430,6 @@ export function listKeys(label: string): FolderKey[] {
   });
 }
 
-/** Returns true if a folder key is the identifier or the date of a bar. */
 export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(getColumnName('market', key));
 
 /** Returns a test if a folder key becomes a column of a dataset. */
@@ -455,7 +453,6 @@ export const describeIgnoredKey = (
   message: `The folder key ${name}=${value.slice(0, 80)} is not read: the file has the column ${column} itself, with ${shownValue}.`,
 });
 
-/** Receivers of the header of a text file. */
 interface TextReaders {
   readonly csv: Parameters<typeof readCsv>[1];
   readonly cells: JsonLinesReader['onHeader'];

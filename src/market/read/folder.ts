@@ -383,7 +383,6 @@ async function listFilesAt(
   return results;
 }
 
-/** Returns files that have changed since they were listed. */
 export async function findChangedFiles(files: readonly SourceFile[]): Promise<readonly SourceFile[]> {
   const identities = await Promise.all(files.map(({ path }) => readFileIdentity(path)));
   return files.filter(({ identity }, i) => identity !== identities[i]);
@@ -428,7 +427,6 @@ export async function createSingleTable(dataset: TableKind, path: string): Promi
   return { market: [], reference: [], corporate_actions: [], universes: [], series: [], [dataset]: [file] };
 }
 
-/** State of a file when a version of a store was read from it. */
 export interface VersionFile extends SourceDigest {
   readonly dataset: TableKind;
   readonly path: string;
@@ -499,10 +497,8 @@ export async function findVersionFileByBytes(
   return sameFiles;
 }
 
-/** Digests of the files of each table, by label. */
 export type TableDigests = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
 
-/** Files of a folder that must be read. The other files are known. */
 export interface UnreadFiles {
   /**
    * Files to read: new or changed files of the market, and all files of every other table with an added, changed or

@@ -489,7 +489,6 @@ interface UnreadFiles {
   readonly files: readonly string[];
 }
 
-/** Data that is read in place. */
 type OpenedData = Exclude<InspectedData, { readonly kind: 'parquet' }>;
 
 /** Settings of an inspection that are known in advance. */
@@ -674,7 +673,6 @@ async function openFiles(
 interface Trial {
   readonly answers: Answers;
   readonly zones: UsedZones;
-  /** Maximum number of readings of the source. */
   readonly trialsMax: number;
 }
 

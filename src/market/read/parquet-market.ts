@@ -60,7 +60,6 @@ import type { MarketReadState, SourceReadState } from './source-read.js';
 interface TypedSource extends NumberedSource {
   readonly scan: string;
   readonly columns: Extract<MarketColumns, { kind: 'typed' }>;
-  /** Threads available for reading the source. */
   readonly scattering?: Scattering | undefined;
 }
 
@@ -440,7 +439,6 @@ function describeForeignFile(path: string): string | undefined {
   }
 }
 
-/** Describes a file that DuckDB cannot read. */
 export const describeUnreadableFile = ({ label, path }: SourceFile, error: unknown): DataProblem => ({
   code: 'UNREADABLE_FILE',
   path: label,

@@ -89,7 +89,6 @@ interface ParquetFile {
   readonly keys?: readonly string[];
 }
 
-/** Column of a Parquet source with its DuckDB type. */
 export interface TypedColumn {
   readonly name: string;
   readonly type: string;
@@ -123,7 +122,6 @@ function formatKeySql(key: string): string {
   return `nullif(nullif(${text}, '__HIVE_DEFAULT_PARTITION__'), '')`;
 }
 
-/** Returns the SQL that converts the timestamps of a column to local time in the time zones of its files. */
 function formatLocalTime(files: readonly ParquetFile[], column: string): string {
   const formatZone = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
   const columnSql = quoteName(column);
@@ -224,7 +222,6 @@ function convertColumns(
   return { kind: 'typed', identifier: identifier.name, date, fields };
 }
 
-/** Returns the columns of a mapped market; their problems are reported when their cells are read. */
 function mapMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): MarketColumns {
   const columnNames = columns.map(({ name }) => name);
   const names = hasPlainRows(mapping) ? renameColumns(mapping, columnNames) : [];
@@ -650,7 +647,6 @@ async function reportRows(
 
 interface ListedRow {
   readonly path: string;
-  /** Number of rows that this row represents. */
   readonly times: number;
   readonly values: readonly unknown[];
 }

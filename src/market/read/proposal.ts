@@ -652,7 +652,6 @@ export function proposeMapping(
 
 interface Tables {
   readonly read: readonly Sample[];
-  /** Tables with rows. */
   readonly filled: readonly Sample[];
   /** Tables that contain days. */
   readonly dated: readonly Sample[];
@@ -731,5 +730,4 @@ function getAdjustment({ answers, adjustment, reason }: ProposalDraft): Pick<Pro
   return answers.adjustment === undefined ? { adjustment, reason } : stateAdjustment(answers.adjustment);
 }
 
-/** Returns the adjustment stated by the client, with its reason. */
 export const stateAdjustment = (adjustment: Adjustment) => ({ adjustment, reason: 'It is given.' });

@@ -18,7 +18,6 @@ export interface Question {
   readonly conflicts?: readonly RowConflict[];
 }
 
-/** Answers given in advance, by field. */
 export type Answers = { readonly [Field in keyof Mapping]?: Mapping[Field] | undefined } & {
   readonly adjustment?: Adjustment | undefined;
 };
@@ -27,7 +26,6 @@ export type Answers = { readonly [Field in keyof Mapping]?: Mapping[Field] | und
 export interface Basis {
   readonly adjustment: Adjustment;
   readonly reason: string;
-  /** Alternatives with their meanings. */
   readonly others: readonly { readonly adjustment: Adjustment; readonly meaning: string }[];
 }
 

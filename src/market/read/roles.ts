@@ -1,6 +1,5 @@
 import { findNearestName } from '#base/nearest-name.js';
 
-/** Role of a vendor's column. */
 export type ColumnRole =
   | 'date'
   | 'identifier'
@@ -192,7 +191,6 @@ export function findRole(name: string): ColumnRole | undefined {
   return (Object.keys(ROLE_HEADINGS) as ColumnRole[]).find((role) => ROLE_HEADINGS[role].includes(text)); // the keys of the object are roles
 }
 
-/** Returns the column of each role in a header. */
 export function assignRoles(header: readonly string[]): Partial<Record<ColumnRole, string>> {
   const result: Partial<Record<ColumnRole, string>> = {};
   for (const role of Object.keys(ROLE_HEADINGS) as ColumnRole[]) {

@@ -28,7 +28,6 @@ import { assignRoles } from './roles.js';
 /** Format of dates; null for YYYY-MM-DD. */
 interface DateFormat {
   readonly format: string | null;
-  /** Other formats that also fit. */
   readonly others: readonly string[];
 }
 

@@ -11,7 +11,6 @@ import type { Problems } from '../tables/problems.js';
 import type { RowsByTable, TableKind } from '../tables/table-kinds.js';
 import type { TableDigests } from './folder.js';
 
-/** Name of the database table for each dataset. */
 export type TableNames = Readonly<Partial<Record<TableKind, string>>>;
 
 export type DatabaseProgress = (fraction: number, message: string) => void;
@@ -88,7 +87,6 @@ export interface ReadOptions {
   readonly follower?: DayFollower;
 }
 
-/** State shared by the tables of one source while they are read. */
 export interface SourceReadState {
   readonly digests: SourceDigest[];
   readonly unchangedTables: TableKind[];
@@ -96,7 +94,6 @@ export interface SourceReadState {
   readonly knownDigests: TableDigests;
   readonly follower: DayFollower | undefined;
   readonly terms: MarketInterpretation;
-  /** Returns the DuckDB that reads all Parquet files of the source. */
   duck(): Promise<DuckDb>;
 }
 

@@ -19,7 +19,6 @@ export function openCalendars(folder: string = CALENDAR_FOLDER): ExchangeCalenda
   });
 }
 
-/** Reads and parses a JSON file of the folder, by its name without `.json`. */
 export function readCalendarFile(folder: string, name: string): unknown {
   return JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8'));
 }

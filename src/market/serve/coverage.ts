@@ -7,7 +7,6 @@ export interface PriceGaps {
   /** Positions of the first and of the last price in the dates of the market. */
   readonly start: number;
   readonly end: number;
-  /** Number of sessions without a price. */
   readonly missing: number;
   /** Largest number of consecutive sessions without a price. */
   readonly longest: number;
@@ -118,7 +117,6 @@ function readGaps({ identifiers, fields }: Prices, { identifier, column, start, 
 export interface FieldCoverage {
   readonly name: string;
   readonly dataset: 'market' | 'reference';
-  /** Number of securities with a value on any date. */
   readonly securities: number;
   /** Number of securities with a close and a value on the last date of the market. */
   readonly securitiesAtEnd: number;
@@ -146,7 +144,6 @@ export function measureFieldCoverage({ dates, identifiers, fields, reference }: 
 
 interface PanelShape {
   readonly dates: MarketData['dates'];
-  /** Number of securities. */
   readonly width: number;
 }
 

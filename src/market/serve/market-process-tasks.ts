@@ -214,7 +214,6 @@ interface WrittenContent {
   readonly derived?: DerivedActions | null;
   readonly dividendErrors?: readonly DividendError[];
   readonly files: () => Promise<readonly SourceDigest[]>;
-  /** False if the market will not be served. */
   readonly isServed?: boolean;
   /** Calendars of the indices that use the store, if they were not known at the start of the task. */
   readonly calendars?: UsedCalendars;

@@ -281,7 +281,6 @@ export async function inspectMarket(
 }
 
 interface QueryOptions {
-  /** Returns the tables that a query needs. */
   readonly onNeeds: (needs: SqlNeeds) => Promise<SqlInputs>;
   /** Maximum time in which the query runs. Pauses do not count. */
   readonly secondsMax: number;

@@ -30,7 +30,6 @@ export interface SqlOrder {
   /** Ids of indices with a run that the client may read. */
   readonly runs: readonly string[];
   readonly columns: Readonly<Record<SqlViewName, Readonly<Record<string, SqlColumnType>>>>;
-  /** File to which the result is written. */
   readonly resultFile: string;
   /** Module that exports `createResultWriter`, which encodes rows. */
   readonly encoder: string;
@@ -94,7 +93,6 @@ export type CreateResultWriter = (
  * boundary between the processes.
  */
 export interface MarketTasks {
-  /** Reads the files of a store. */
   readFiles: {
     readonly files: TableFiles;
     readonly isPart?: boolean;
@@ -169,7 +167,6 @@ export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'progress'; readonly fraction: number; readonly message: string }
   /** Another part of the market is in a shared file. The market may still be rejected. */
   | TransferMessage
-  /** Tables that a query reads; the process waits for SqlInputs. */
   | { readonly kind: 'needs'; readonly needs: SqlNeeds }
   | { readonly kind: 'queried'; readonly outcome: SqlOutcome }
   | { readonly kind: 'inspected'; readonly inspection: Inspection }
@@ -187,7 +184,6 @@ export type MarketTaskReport = { readonly timing?: ProcessTiming } & (
   | { readonly kind: 'failed'; readonly message: string }
 );
 
-/** Times of a task in its process, in the last report. */
 interface ProcessTiming extends Timing {
   readonly pid: number;
 }

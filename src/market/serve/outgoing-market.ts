@@ -66,7 +66,6 @@ export function createOutgoingMarket(
   let nextIndex = 0;
   let remainingPaths = paths;
   let panels: Panels | undefined;
-  /** Files of the panels, if they are paged. */
   let files: readonly PagedFile[] | undefined;
   /** 1 for each day of the panels that has been sent. */
   let sentBytes = new Uint8Array(0);

@@ -48,7 +48,6 @@ export interface SecurityBars {
   /** Number of securities of the store, N, and position of this security. */
   readonly names: number;
   readonly position: number;
-  /** Actions of the security by ex-date. */
   readonly actions: readonly CorporateAction[];
   /** Price basis of the store. */
   readonly adjustment: Adjustment;

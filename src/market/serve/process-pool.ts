@@ -12,16 +12,13 @@ export type ProcessPoolOrder =
    * waits or will wait.
    */
   | { readonly kind: 'prepare'; readonly waitMs: number }
-  /** Starts a process of a kind and sends its request. */
   | ({ readonly id: number; readonly kind: 'start'; readonly message: object } & ProcessPurpose)
   /** Pauses a process, or continues it. */
   | { readonly id: number; readonly kind: 'turn'; readonly isRunning: boolean }
-  /** Sends another message to a process. */
   | { readonly id: number; readonly kind: 'send'; readonly message: object }
   /** Ends a process by SIGTERM, later by SIGKILL. */
   | { readonly id: number; readonly kind: 'end' };
 
-/** Reports of the process pool to its owner. */
 export type ProcessPoolEvent =
   /** The system cannot enforce one of the memory limits of the processes. */
   | { readonly kind: 'unlimited'; readonly limit: ReaderLimit; readonly reason: string }
@@ -46,7 +43,6 @@ export interface ProcessPurpose {
 export interface ProcessEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** Limit for which the pool ended the process. */
   readonly excess?: QueryExcess;
 }
 
@@ -141,7 +137,6 @@ export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
 
 /** Memory limits of processes, enforced by the operating system. */
 interface ReaderMemory {
-  /** Limit of a process that reads a store. */
   readonly bytes: number;
   readonly queries: QueryMemory;
   /** Folder of a control group that is delegated to the service. Default: none. */
@@ -155,7 +150,6 @@ let memory: ReaderMemory | undefined;
 /** Memory limits of queries unless they are set. */
 export const QUERY_MEMORY: QueryMemory = { query: 1024 * MIB, process: 2048 * MIB, all: 3072 * MIB };
 
-/** Returns the memory limits of queries. */
 export const findQueryMemory = (): QueryMemory => memory?.queries ?? QUERY_MEMORY;
 
 /** Memory in MiB of the process of a query without the memory of DuckDB. It is a part of the memory of the query. */
@@ -164,7 +158,6 @@ export const PROCESS_MEGABYTES = 128;
 /** Maximum memory of a process that holds no panels: its heap, code and threads, and the memory of DuckDB. */
 export const ROWS_BYTES_MAX = 2048 * MIB;
 
-/** Limits that the pool receives at its start. */
 export interface PoolLimits {
   /** Private memory of a process by kind; 0 for no limit. */
   readonly bytes: Readonly<Record<ProcessKind, number>>;

@@ -530,7 +530,6 @@ export async function prepareServedMarket(
   return { handle, identity: createIdentity(handle), market, loadedAt, files };
 }
 
-/** Prepares a later version of a market with the same identifiers and tables for serving. */
 export function prepareServedAgain(
   handle: MarketHandle,
   { handle: { tables }, market: marketData }: ServedMarket,

@@ -260,7 +260,6 @@ function readNumbers(vector: Vector, count: number): Float64Array {
   return values;
 }
 
-/** Calls a function for each row without a value. */
 function forEachNull(vector: Vector, count: number, onNull: (row: number) => void): void {
   const { validity } = vector as unknown as VectorMemory;
   if (validity?.data === null) return;
@@ -469,7 +468,6 @@ function formatReadingTables({ query, columns }: SqlOrder, needs: SqlNeeds, inpu
   return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...runStatements, ...marketStatements, ...lists, ...comments].join(';\n');
 }
 
-/** Returns true for a query that may read the descriptions of columns. */
 const readsCatalogue = (query: string): boolean => /information_schema|duckdb_columns/i.test(query);
 
 /** Returns the SQL of the descriptions of all columns with a fixed meaning. */

@@ -26,7 +26,6 @@ const UNIFORM_MIN = 2 ** -53;
 
 /** Generator of shocks with volatility clusters: a GARCH(1,1) process. */
 export interface Shocks {
-  /** Returns the shock of the next session. */
   next(): number;
   /** Returns the standard deviation of the last shock, as known before the shock. */
   volatility(): number;

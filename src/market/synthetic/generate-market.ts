@@ -230,7 +230,6 @@ interface Bars {
 interface Company {
   readonly birth: Birth;
   readonly bars: Bars;
-  /** Number of bars. */
   readonly count: number;
   /** Session of the ending. It is null while the security is listed. */
   readonly ended: number | null;

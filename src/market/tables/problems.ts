@@ -76,7 +76,6 @@ export const SIMILAR_PROBLEMS_MAX = 20;
 const LOCATIONS_MAX = 10;
 const LISTED_LOCATIONS_MAX = 3;
 
-/** Problem of a dataset. */
 export interface DataProblem {
   readonly code: FindingCode;
   readonly path: string;
@@ -340,7 +339,6 @@ export function describeRepeatedKey(path: string, identifier: string, day: Day, 
   return { code: 'DUPLICATE_KEY', path, message };
 }
 
-/** Earlier row with the same keys as a later row. */
 interface EarlierRow {
   readonly path: string;
   readonly isSame: boolean;

@@ -124,7 +124,6 @@ function assertFindingExists(day: DayDocument, waiverRequest: WaiverRequest): vo
 const CHECK_STEPS: ReadonlySet<StepType> = new Set(['checks', 'compare']);
 const NAMED_MAX = 5;
 
-/** Request to perform a day now. */
 export interface RunDayRequest {
   /** Steps to repeat. Their results are removed first. */
   readonly again: readonly StepType[];
@@ -137,7 +136,6 @@ export interface Backfill {
   readonly reason: string | null;
 }
 
-/** Decisions of people about days. */
 interface DayDecisions {
   /**
    * Runs a day immediately with the current schedule. If the day is running, it runs again after the current round.

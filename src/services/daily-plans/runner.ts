@@ -82,7 +82,6 @@ export function findAuthorFault(
 
 export type Performers = { readonly [T in StepType]: Performer<T> };
 
-/** Creates the performer of each kind of step. */
 export const createPerformers = (services: StepServices): Performers => ({
   refresh: createRefreshPerformer(services),
   checks: createChecksPerformer(services),
@@ -292,7 +291,6 @@ function createDayRounds(
 ): (day: DayDocument, carriedIndices: readonly HeldIndex[]) => Promise<void> {
   const getTimestamp = (): string => formatTimestamp(clock.now());
 
-  /** Returns the recorded closure of the exchange on a day. */
   function findClosureOn({ date, plan }: Pick<DayDocument, 'date' | 'plan'>): string | undefined {
     const { recorded } = calendars.get(plan.calendar) ?? {};
     const change = recorded?.changes.find((closureChange) => closureChange.date === date);
@@ -301,7 +299,6 @@ function createDayRounds(
     return `${plan.calendar} was closed: ${change.reason} (version ${recorded!.version} of its changes)`;
   }
 
-  /** Performs a round of a day that this process has claimed. */
   async function performDay(day: DayDocument, carriedIndices: readonly HeldIndex[]): Promise<void> {
     const keeper = keepDay(day, { days, holder });
     const lostLease = new AbortController();
@@ -527,13 +524,11 @@ export function createDayRunner(
   const holder = randomUUID();
   const closing = new AbortController();
   const performDay = createDayRounds(context, days, terms, { holder, closing: closing.signal });
-  /** Schedules whose days this process performs. */
   const runningSchedules = new Map<string, Promise<void>>();
   let scheduleCheck: Promise<void> | undefined;
   let hasWakeUp = false;
   let cancelTimer: (() => void) | undefined;
 
-  /** Stores the days of a schedule that have become due. */
   async function storeDueDays(scheduleId: string): Promise<void> {
     const schedule = await schedules.authored(scheduleId);
     const calendar = schedule && calendars.get(schedule.plan.calendar);

@@ -165,14 +165,12 @@ export interface StoredSchedule {
   readonly etag: string;
 }
 
-/** Schedules in the form that their runner reads. */
 export interface ScheduleReader {
   ids(): Promise<readonly string[]>;
   /** Returns the schedule with version and author; undefined if it was deleted or is unreadable. */
   authored(id: string): Promise<AuthoredPlan | undefined>;
 }
 
-/** Schedules, and the days that they have. */
 export interface ScheduledDays {
   readonly schedules: ScheduleReader;
   readonly days: StoredDays;

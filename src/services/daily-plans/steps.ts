@@ -81,7 +81,6 @@ export interface StepContext<S> {
    * depends, and this step has not stopped at an index on which it depends.
    */
   isOpen(indexId: string): boolean;
-  /** Returns the indices of the plan on which an index depends. */
   getAncestors(indexId: string): ReadonlySet<string>;
   item(key: string): StoredItem | undefined;
   put(key: string, indexId: string | null, result: ItemResult): Promise<void>;
@@ -99,7 +98,6 @@ export interface StepContext<S> {
   readonly signal: AbortSignal;
 }
 
-/** Services that the steps call, with the context of all services. */
 export interface StepServices extends Context {
   readonly datasets: Pick<DatasetSubmissions, 'sync' | 'refresh'>;
   readonly analytics: Pick<Analytics, 'onStoredTerms' | 'currentRun' | 'start'>;
@@ -349,7 +347,6 @@ function findPublishedRun(steps: readonly StoredStep[], indexId: string): string
   return typeof id === 'string' ? id : undefined;
 }
 
-/** Key of the item with the report of a refresh. */
 export const REFRESH_ITEM = 'refresh';
 
 /** Maximum number of securities with a rejected history that the report stores. */

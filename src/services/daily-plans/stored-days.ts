@@ -130,7 +130,6 @@ export interface StoredDays {
 
 const NO_STATE: ScheduleState = { through: null, open: [] };
 
-/** Final states. */
 const ENDED_STATES: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
 export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED_STATES.has(state);
 

@@ -34,7 +34,6 @@ export interface StoredClient {
   readonly client: ClientDocument & {
     readonly client_id: string;
     readonly updated_at: string;
-    /** Names of the targets with a stored secret. */
     readonly secrets: string[];
     /** Reasons why the client is disabled although it is stored as enabled. */
     readonly problems: string[];
@@ -42,7 +41,6 @@ export interface StoredClient {
   readonly etag: string;
 }
 
-/** Client in the form that deliveries read. */
 export interface ClientRecord {
   readonly id: string;
   readonly document: ClientDocument;

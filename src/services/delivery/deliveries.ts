@@ -117,7 +117,6 @@ export function createDeliveryRecords(documents: DocumentStore): DeliveryRecords
     },
   };
 
-  /** Returns the ids of schedules that may have delivered files to a client. */
   async function readSchedules(clientId: string): Promise<readonly string[]> {
     const scheduleIds = await documents.ids('schedule');
     const numbers = await Promise.all(
@@ -179,7 +178,6 @@ const MEDIA = new Map<string, string>([
 const getMedia = (name: string): string =>
   MEDIA.get(name.slice(name.lastIndexOf('.') + 1).toLowerCase()) ?? 'application/octet-stream';
 
-/** File that a day of a schedule wrote. */
 export interface DayFile {
   readonly name: string;
   readonly indexId: string;

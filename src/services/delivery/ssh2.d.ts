@@ -13,7 +13,6 @@ declare module 'ssh2' {
     readonly hostVerifier: (key: Buffer) => boolean;
   }
 
-  /** Called with the error or the result. */
   export type Done<T> = (failure: Error | undefined | null, result: T) => void;
 
   export interface SftpStats {

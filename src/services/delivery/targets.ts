@@ -36,9 +36,7 @@ import { StartRefusal } from '#store/start-refusal.js';
 import type { CallbackDestinations, SignedPostSender } from './callbacks.js';
 
 export interface OutgoingFile {
-  /** Path at the target: folders and a name. */
   readonly path: string;
-  /** Media type. */
   readonly media: string;
   readonly bytes: number;
   readonly sha256: string;
@@ -69,7 +67,6 @@ export interface SendJob<T> {
  */
 export type FileSender<T extends TargetType> = (job: SendJob<TargetOf<T>>) => Promise<void>;
 
-/** Error of a target, or of one file at a target. */
 export class DeliveryFault extends Error {
   override readonly name = 'DeliveryFault';
   /** True if an attempt can succeed only after somebody changes something. */
@@ -85,7 +82,6 @@ export class DeliveryFault extends Error {
   }
 }
 
-/** Returns the last part of a path. */
 const readFileName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
 const readFolder = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
@@ -141,7 +137,6 @@ export interface DeliveryDestinationOptions {
   readonly bucketService: () => BucketService;
 }
 
-/** Destinations to which the operator permits deliveries. */
 export interface DeliveryDestinations {
   /** Returns the reason why deliveries to a target are not permitted; undefined if they are permitted. */
   findProblem(target: DeliveryTarget): string | undefined;
@@ -153,7 +148,6 @@ export interface DeliveryDestinations {
   assertFolder(path: string): Promise<void>;
 }
 
-/** Region, origin and keys for the bucket of a target. */
 type BucketConnection = Pick<S3Access, 'endpoint' | 'region' | 'keys'>;
 
 /** Returns a parsed address. @throws DeliveryFault for a stored address that is no longer accepted */
@@ -457,7 +451,6 @@ function toFolderFault(failure: unknown): unknown {
 interface MailServer {
   /** `smtp://user:password@host:port` or `smtps://`. */
   readonly url: string;
-  /** Sender of every mail. */
   readonly from: string;
 }
 
@@ -780,7 +773,6 @@ function formatSftpReason({
 
 export type Senders = { readonly [T in TargetType]: FileSender<T> };
 
-/** Creates the sender of each kind of target. */
 export const createSenders = (
   destinations: DeliveryDestinations,
   post: SignedPostSender,

@@ -32,7 +32,6 @@ export interface RefusedKey {
 
 export interface AuditedRead {
   readonly operation: string;
-  /** Path of the resource that was read. */
   readonly path: string;
   readonly requestId: string;
   readonly keyId: string | null;

@@ -298,7 +298,6 @@ export interface StoredProcedure {
   readonly etag: string;
 }
 
-/** Procedures of the administrator. */
 export interface Procedures {
   page(query: PageQuery): Promise<StoredPage<Procedure>>;
   of(indexId: string): Promise<readonly Procedure[]>;

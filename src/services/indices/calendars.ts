@@ -112,7 +112,6 @@ export async function readCalendarsInUse(
   return { codes: [...new Set(codes)].toSorted(), ...(closures && { closures }) };
 }
 
-/** Schedule of an index, with the members of the schedule view. */
 interface StoredSchedule extends IndexSchedule {
   readonly frequency: RebalanceSpec['frequency'];
 }

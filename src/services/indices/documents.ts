@@ -49,7 +49,6 @@ async function findPluginCode(reader: PluginsReader, id: string): Promise<Stored
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get' | 'ids'>;
 
-/** Stored definition with the etag of its document. */
 export interface StoredIndex {
   readonly document: IndexDocument;
   readonly etag: string;
@@ -280,7 +279,6 @@ export async function addStoredParts(reader: PartsReader, document: IndexDocumen
   return closures === undefined ? whole : { ...whole, closures };
 }
 
-/** Removes the parts that `addStoredParts` added to a definition. */
 export const removeStoredParts = (document: IndexDocument): IndexDocument =>
   removeComputedParts(removeWatchlist(document));
 

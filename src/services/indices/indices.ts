@@ -148,7 +148,6 @@ interface CachedList {
   readonly list: IndexCollection;
 }
 
-/** Kinds of documents that a list reads. */
 const LISTED_KINDS = ['index', 'run', 'store'] as const;
 
 const CACHED_ROWS_MAX = 10_000;
@@ -220,7 +219,6 @@ async function toSummary(
   };
 }
 
-/** Reports the indices and the store of a document that are not stored any more. */
 function listProblems(document: IndexDocument, stored: SummaryContext['stored']): Finding[] {
   const { store_id: storeId } = document;
   const missing = new Map(

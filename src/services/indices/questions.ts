@@ -292,7 +292,6 @@ export function addVersion(version: number | null, bytes: Uint8Array): Uint8Arra
   return prependHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 
-/** Query of an explanation. */
 interface ExplainTerms {
   readonly as_of?: string | undefined;
   /** Id of the run with the definition to explain. Default: the stored definition. */
@@ -309,7 +308,6 @@ interface ExplainedQuestion {
   readonly isOfRun: boolean;
 }
 
-/** Explains a definition on the served market. Returns an IndexExplanation. */
 async function explainDefinition(
   { jobs, markets }: Context,
   definitions: ReturnType<typeof createQuestionDefinitions>,

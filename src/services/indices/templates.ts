@@ -50,7 +50,6 @@ interface Trial {
 /** Market with the handle by which computations read it. */
 type ServedMarket = Pick<ReturnType<Markets['require']>, 'handle' | 'market'>;
 
-/** Results on a market, by template. */
 interface TemplateResults {
   readonly fits: Map<string, FittedTemplate>;
   readonly levels: Map<string, TemplateLevel>;

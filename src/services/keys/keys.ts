@@ -206,7 +206,6 @@ export interface AccessKeys {
    * @throws Refusal VALIDATION_FAILED if the old key does not exist or is not accepted
    */
   rotate(id: string, overlapMs: number): Promise<IssuedKey>;
-  /** Lists all keys by id. */
   list(): readonly ListedKey[];
   /** Revokes a key permanently. A key that is already revoked does not change. @throws Refusal VALIDATION_FAILED */
   revoke(id: string): Promise<KeyRecord>;

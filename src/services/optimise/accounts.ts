@@ -121,7 +121,6 @@ const countRefusal = (count: string): Refusal =>
 export interface ArrowAccounts {
   /** Terms in the metadata of the schema, if present. */
   readonly terms: string | undefined;
-  /** Accounts as JSON. */
   readonly accounts: AsyncIterable<string>;
 }
 

@@ -189,7 +189,6 @@ export interface SavedSet {
   readonly etag: string;
 }
 
-/** Stored constraint sets. */
 interface ConstraintSets {
   listSets(query: {
     readonly limit?: number | undefined;

@@ -65,7 +65,6 @@ export interface Studies {
 
 type StudyTerms = ReturnType<typeof readStudyRequest>;
 
-/** Runs of a study that are checked in one turn of the event loop. */
 const TURN_RUNS = 20;
 
 /** Runs of a study up to which its job has them as a list. */

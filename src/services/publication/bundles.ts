@@ -45,14 +45,12 @@ export function createBundles(
 ): Bundles {
   const { documents, artifacts, jobs, dataVersions, stores, states, timestamp } = context;
 
-  /** Returns the latest run with published closes. */
   async function findPublishedRun(indexId: string): Promise<RunDocument> {
     const [id] = (await readRunList(documents, indexId)).published;
     if (id !== undefined) return requireRun(documents, { subject: indexId, id });
     throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
   }
 
-  /** Returns the market content from which a run was computed. */
   async function readMarket(run: RunDocument): Promise<VersionedMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
@@ -61,7 +59,6 @@ export function createBundles(
     throw refuseBundle(run.index_id, 'the data of the published run is not kept');
   }
 
-  /** Returns the files of the contents that are older than a version. */
   async function readVersionFiles(version: number | null): Promise<EarlierContentFiles> {
     const { knownOn, earlier } = await dataVersions.before(version);
     const files = earlier.map(async ({ artifact, ...content }) => ({

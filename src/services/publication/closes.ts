@@ -24,7 +24,6 @@ export interface Disagreement {
   readonly position: number | null;
 }
 
-/** Levels of an entry. */
 const LEVELS = ['price', 'total', 'net'] as const;
 
 export interface DisagreementSizes {

@@ -70,7 +70,6 @@ export function createTreatedRequest(request: PublishRequest, treatment: ErrorTr
 export type NewError = Omit<PublishedError, 'seq'>;
 
 interface TreatedErrors extends Omit<DifferingCloses, 'disagreements'> {
-  /** All disagreements, restated or not. */
   readonly disagreements: readonly Disagreement[];
   readonly treatment: ErrorTreatment | undefined;
   readonly request: PublishRequest;
@@ -202,7 +201,6 @@ export async function registerError(tx: DocumentTransaction, error: NewError): P
   await tx.put(KIND, formatNumberedId(error.index_id, seq), { seq, ...error } satisfies PublishedError);
 }
 
-/** Returns the register of an index, newest first. */
 export async function listRegisteredErrors(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   indexId: string,

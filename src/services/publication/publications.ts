@@ -58,7 +58,6 @@ import {
 
 const NAMED_DATES_MAX = 100;
 
-/** Closes of a run, and the published entries. */
 interface ComparedCloses {
   readonly closes: IndexCloses;
   /** Valid entry of each published date. This is the last entry for that date. */
@@ -172,7 +171,6 @@ async function listReasonsAgainst(states: RunStates, run: RunDocument): Promise<
   return (await states.findStaleState(run))?.reasons ?? [];
 }
 
-/** Closes to publish, before they are signed. */
 type UnsignedClose = Pick<
   PublicationEntry,
   'date' | 'kind' | 'price' | 'total' | 'net' | 'divisor' | 'composition_hash' | 'reason'
@@ -284,7 +282,6 @@ export interface SigningKeys {
   current(by?: Authorship): Promise<SigningKey>;
   /** Returns true if a key is in use. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
-  /** Returns the public keys, oldest first. */
   list(): Promise<PublicKeys>;
   /** Replaces the key in use. The new key is never older than the last signature, whatever the clock says. */
   rotate(by: Authorship): Promise<PublicKey>;
@@ -380,7 +377,6 @@ export interface Publications {
 export interface PublicationRequest {
   readonly by: Authorship;
   readonly signal: AbortSignal;
-  /** Day of the schedule that publishes. */
   readonly day?: ProposedChange['day'];
   /** True to publish nothing. If an approval is required, it is still requested. */
   readonly isForeseen?: boolean;
@@ -548,7 +544,6 @@ async function signStatements(
   return entries;
 }
 
-/** New entries, the log to which they are appended, and the publication request. */
 interface LogAppend {
   readonly log: Log;
   readonly entries: readonly PublicationEntry[];

@@ -16,7 +16,6 @@ import type { Jobs } from '#jobs/port/job-kind.js';
 /** Query member with the first digits of the hash of a result that nothing else pins. */
 export const HASH_MEMBER = 'sha256';
 const HASH_DIGITS = 16;
-/** Shortens a hash for an address. */
 export const shortenHash = (sha256: string): string => sha256.slice(0, HASH_DIGITS);
 export const hashResult = (body: string | Uint8Array): string => shortenHash(hash('sha256', body));
 
@@ -58,7 +57,6 @@ export interface ReceiptsDependencies {
   readonly documents: { readonly ids: (kind: 'store' | (typeof NAMED_KINDS)[number]) => Promise<readonly string[]> };
 }
 
-/** Kinds of documents that a sentence may name. */
 const NAMED_KINDS = ['index', 'strategy', 'constraint-set', 'risk-model'] as const;
 
 /** Sources that are read at the same time, and bytes of sources that a thread receives at once. */

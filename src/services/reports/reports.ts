@@ -166,7 +166,6 @@ export interface StoredTemplate {
   readonly etag: string | undefined;
 }
 
-/** Report templates, both built-in and stored. */
 interface ReportTemplates {
   listTemplates(query: {
     readonly limit?: number | undefined;

@@ -196,7 +196,6 @@ function checkCoverage(assetIds: readonly string[], market: MarketData | undefin
   return [{ severity: isUncovered ? 'error' : 'warning', ...finding }];
 }
 
-/** Input of the tasks of a model, without the members that differ between tasks. */
 type RiskModelOrder = TaskInput<'risk-model-size'>;
 
 type RiskAttempt = Attempt<PortableTaskName>;

@@ -208,7 +208,6 @@ function assertKnownSecurities(market: MarketData, identifiers: readonly string[
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }
 
-/** Response with the risk model of one date. */
 interface ServedModel {
   readonly date: string;
   /** Securities in the order of the model's matrix. */

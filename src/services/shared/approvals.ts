@@ -249,7 +249,6 @@ export interface ApprovalQuery {
 
 export interface Approvals extends ApprovalGate {
   readonly rules: ApprovalRules;
-  /** Lists approvals, newest first. */
   list(query: ApprovalQuery): Promise<readonly Approval[]>;
   /** Returns an approval. @throws Refusal APPROVAL_NOT_FOUND */
   get(approvalId: number): Promise<Approval>;

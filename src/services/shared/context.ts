@@ -68,7 +68,6 @@ export interface StoreMarkets {
   within<T>(datasetId: string | null | undefined, work: () => T | Promise<T>): Promise<T>;
   /** Caches the new content of an inactive store, if this process has the content. */
   onContent(event: CommitEvents['store-content']): void;
-  /** Releases the content of a removed store. */
   onRemoved(event: CommitEvents['store-removed']): void;
   /** Returns the ids of the cached stores other than the active store, least recently used first. */
   listKept(): readonly string[];

@@ -104,7 +104,6 @@ export function countSkipped(causes: readonly UnreadableCause[]): Skipped {
   };
 }
 
-/** Sums the skipped documents of several listings. */
 export function sumSkipped(...listings: readonly Pick<Listing<unknown>, 'skipped' | 'skipped_causes'>[]): Skipped {
   const sum = countSkipped([]);
   for (const { skipped, skipped_causes: causes } of listings) {

@@ -503,7 +503,6 @@ export type RowAttempt = Attempt<PortableTaskName>;
 export interface RowsOrder<E extends RowEntry> {
   readonly count: number;
   computeEntry(position: number, attempt: RowAttempt): Promise<E>;
-  /** Returns the files of an item that the job keeps. */
   listFiles(entry: E): readonly ArtifactRef[];
 }
 
@@ -595,10 +594,8 @@ const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
 });
 
 export interface FileSubmission<P, I> extends Omit<Submission<P>, 'payload' | 'compared'> {
-  /** Input with the new file. */
   readonly input: I;
   readonly createPayload: (input: I) => P;
-  /** Returns the input of a stored payload. Undefined if it has no file. */
   readonly select: (payload: P) => I | undefined;
 }
 

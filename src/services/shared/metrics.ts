@@ -54,7 +54,6 @@ function createKeyMetrics(registers: Registry[]) {
 export interface Metrics {
   /** Records an answered request. */
   observe(answer: CompletedRequest): void;
-  /** Records the end of a job. */
   jobEnded(job: EndedJob): void;
   /** Records a thread of the pool that ended unexpectedly and was replaced. */
   threadLost(cause: ThreadLoss): void;
@@ -62,29 +61,23 @@ export interface Metrics {
   staleFinish(): void;
   /** Records that an attempt was taken over from a node that no longer responds. */
   takenOver(): void;
-  /** Renders all metrics in the exposition format. */
   expose(): Promise<{ readonly text: string; readonly type: string }>;
 }
 
-/** Sources of the metrics, read on request. */
 export interface MetricsSources {
   readonly version: string;
   /** Commit of the build; empty if unknown. */
   readonly commit: string;
-  /** Counts the unfinished jobs. */
   readonly jobs: () => Promise<JobCounts>;
   readonly lanes: () => Promise<LaneLoads>;
   /** Counts the tasks that wait for a thread or run on one. */
   readonly tasks: (lane: Lane) => number;
-  /** Returns the bytes of the home by part. */
   readonly homeBytes: () => Promise<Readonly<Record<string, number>>>;
-  /** Returns the free bytes of the home's volume. */
   readonly freeBytes: () => Promise<number>;
   /** Returns the age of the newest backup in seconds; undefined without a backup. */
   readonly backupAge?: (() => Promise<number | undefined>) | undefined;
   /** Calls a function for each request to the object store, with its result. */
   readonly objectRequests?: ObjectRequests | undefined;
-  /** Figures of the database. */
   readonly database?: DatabaseFigures | undefined;
   /** Returns the latest sizes of the shared storage of a cluster. */
   readonly shared?: (() => SharedSizes | undefined) | undefined;
@@ -169,9 +162,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   };
 }
 
-/** Figures of a database, for its metrics. */
 interface DatabaseFigures {
-  /** Subscribes to the statements; `call` receives each one. */
   onStatement(call: (seconds: number, isAnswered: boolean) => void): void;
   connections(): Readonly<Record<'open' | 'idle' | 'waiting', number>>;
   /** Returns true if the database does not answer. */
@@ -276,7 +267,6 @@ function addBuildInfo(registers: Registry[], build: Pick<MetricsSources, 'versio
   instrument.set({ ...build }, 1);
 }
 
-/** Creates the counters of attempts that their node abandoned. */
 function createAttemptCounters(registers: Registry[]) {
   const createCounter = (name: string, help: string) => new Counter({ name, help, registers });
   return {

@@ -217,7 +217,6 @@ async function readModelFile(artifacts: ModelArtifacts, document: RiskModelDocum
   };
 }
 
-/** Risk measure requested for a view. */
 export interface RequestedMeasure {
   readonly risk: boolean;
   readonly risk_model?: string | undefined;

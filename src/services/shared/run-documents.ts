@@ -99,13 +99,10 @@ function refuseMissingRun({ subject, id }: RequestedRun, list: DocumentLookup): 
   );
 }
 
-/** Creates the document id of a run that is not the newest one. */
 export const createStoredRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
-/** Returns the files with the earlier parts of a run's columns, in order. */
 export const listEarlierFiles = ({ artifacts }: RunDocument): readonly ArtifactRef[] => artifacts.begun ?? [];
 
-/** Returns the provenance of a run. */
 export function createProvenance({
   run_hash: runHash,
   store_content_hash: storeContentHash,
@@ -279,7 +276,6 @@ export async function readRunDefinition(
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
-/** Reads the list of stored runs of a subject, other than the newest run. */
 export async function readRunList(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const storedDocument = await reader.get('run-list', subject);
   return parseStored(storedDocument, RunListDocument) ?? NO_RUNS;

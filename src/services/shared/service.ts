@@ -295,7 +295,6 @@ function createReader(
   { store, freshness, isReachable }: HealthSources,
 ): {
   readonly read: () => Promise<StoredHealth>;
-  /** Values that were read last. */
   readonly last: StoredHealth;
 } {
   const last = { ...UNREAD_HEALTH };

@@ -14,7 +14,6 @@ import { countSkipped } from './documents.js';
 import { deleteRuns } from './run-documents.js';
 import { readAdjustment } from './store-documents.js';
 
-/** Document in one version. */
 export interface VersionContent {
   readonly version: number;
   readonly etag: string;

@@ -22,7 +22,6 @@ import { formatTimestamp } from '#store/document-identity.js';
 import { type DocumentReader, parseStored } from '#store/port.js';
 import type { Context } from '../shared/context.js';
 
-/** First and last ex-date. */
 export interface ExDates {
   readonly from: string;
   readonly to: string;
@@ -31,13 +30,11 @@ export interface ExDates {
 interface AffectedIndices {
   /** Indices by security and ex-date (`formatActionKey`), those with the largest weights first. */
   readonly byAction: ReadonlyMap<string, readonly AffectedIndex[]>;
-  /** Number of indices whose runs were not read. */
   readonly unread: number;
 }
 
 /** Effects of corporate actions on the newest stored run of each index. */
 export interface ActionEffects {
-  /** Returns the effects that the actions of a security on one ex-date have on every index with a stored run. */
   read(identifier: string, exDate: string, signal: AbortSignal): Promise<readonly DeskActionEffect[]>;
   list(dates: ExDates, signal: AbortSignal): Promise<AffectedIndices>;
 }

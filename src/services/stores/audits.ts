@@ -76,7 +76,6 @@ export interface AuditedStores {
   readonly register: (repairedStore: RepairedStore, by?: Authorship) => Promise<DataStore>;
 }
 
-/** Repaired store before it is registered. */
 export interface RepairedStore {
   readonly datasetId: string;
   readonly name: string;

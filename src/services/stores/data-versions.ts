@@ -231,7 +231,6 @@ function createPendingCopies(
 /** Function that reads a content from its location. It returns undefined if the location cannot be read. */
 type ContentReader = () => Promise<ServedMarket | undefined>;
 
-/** Data source of a content, with the kind of its store. */
 interface ContentOrigin {
   readonly source: DataSource;
   /**
@@ -490,7 +489,6 @@ function createEarlierContents({ documents, artifacts, jobs, markets }: SourceCo
     knownAt: findVersionAt,
     /** Returns an earlier content. It stays in memory until other contents are requested. */
     content: getContent,
-    /** Returns the refusal for a content that is no longer stored. */
     refuseLost: createLostVersionRefusal,
   };
 }
@@ -510,7 +508,6 @@ export interface CopyTerms {
   readonly onCopyFailure: (cause: unknown) => void;
 }
 
-/** Versions of data stores, and the recording of new ones. */
 export interface DataHistory extends DataVersions {
   /**
    * Prepares a new version with the current content of a store. Returns null if the latest version has the same

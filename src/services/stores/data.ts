@@ -244,7 +244,6 @@ function toMembershipView({ universe, start, end }: Membership, day: Day): Refer
   };
 }
 
-/** Metadata of the served store. */
 export interface ServedDataset {
   readonly kind: DatasetKind;
   readonly sizeBytes: number | null;
@@ -433,7 +432,6 @@ function readLatestText(market: MarketData, identifier: string, column: string):
   return value === null ? null : String(value);
 }
 
-/** Data store and version of its content. */
 export interface DataPins extends Readonly<Record<string, string>> {
   readonly store_id: string;
   readonly as_known_on: string;

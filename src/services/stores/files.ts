@@ -53,13 +53,11 @@ export interface StoreFiles {
  * stores is.
  */
 export interface SourceContext extends Omit<Context, 'markets' | 'stores' | 'dataVersions' | 'states' | 'approvals'> {
-  /** Market of the active store. */
   readonly markets: ServedMarkets;
   readonly locations: Locations;
   readonly databases: DatabaseLocations;
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
-  /** Returns the calendars of the indices that use a store. */
   readonly calendarsInUse: CalendarsInUse;
 }
 

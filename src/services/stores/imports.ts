@@ -204,13 +204,11 @@ async function findPrevious(
   return document;
 }
 
-/** Returns the refusal for an import whose term differs from the term of the store that it appends to. */
 function refuseTerm(term: Pick<Finding, 'path' | 'message' | 'value'>, acceptedValue: string | null): Refusal {
   const finding = { severity: 'error', code: 'NOT_IN_CHOICES', ...term } as const;
   return refuseWithFindings('request', [acceptedValue === null ? finding : { ...finding, accepted: [acceptedValue] }]);
 }
 
-/** Codes of an import whose previous store has other files now, or none. */
 const REPLACED_CODES: ReadonlySet<string> = new Set<Refusal['code']>(['STORE_LOADING', 'STORE_NOT_FOUND']);
 
 /** Imports of stores with data that belongs to the service: imported and repaired stores. */
@@ -277,7 +275,6 @@ export function createDatasetImports(context: StoreWork) {
     }
   }
 
-  /** Returns the files of a managed store. */
   async function readFiles(document: DatasetDocument): Promise<TableFiles> {
     const { location } = await storeFiles.here(document);
     const problems = createProblems();
@@ -316,7 +313,6 @@ export function createDatasetImports(context: StoreWork) {
     };
   }
 
-  /** Registers a repaired store, and serves it if it includes its panels. */
   async function register(repairedStore: RepairedStore, authorship?: Authorship): Promise<DataStore> {
     const { datasetId, name, adjustment, currency, folder, summary, handle } = repairedStore;
     const header = {

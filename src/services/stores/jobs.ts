@@ -378,7 +378,6 @@ function removeSpareMemory(handle: MarketHandle): MarketHandle {
 
 type FreshData = Omit<AddedContent, 'kind'>;
 
-/** Returns the number of rows of each dataset after a refresh. A table that was not read keeps its number. */
 function countRowsAfter(
   { rows }: DatasetDocument,
   { summary, unchangedTables }: FreshData,
@@ -397,7 +396,6 @@ function countRowsAfter(
   );
 }
 
-/** Kinds of job that change stores. */
 export interface DatasetJobs {
   readonly load: JobKind<LoadPayload>;
   readonly generate: JobKind<GeneratePayload>;
@@ -515,10 +513,8 @@ async function noteFailure(documents: DocumentStore, datasetId: string, failure:
 /** Memory in bytes for reading a store, in addition to its panels: the reader process and its buffers. */
 const READER_BYTES = 512 << 20;
 
-/** Day of a schedule whose step refreshes a store. */
 export type RefreshedDay = NonNullable<RefreshPayload['day']>;
 
-/** Operations on stores that run as jobs. */
 export interface DatasetSubmissions {
   /** Queues the activation of a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   activate(datasetId: string, origin: JobOrigin | null): Promise<JobStatus>;
@@ -733,7 +729,6 @@ interface GenerationTerms {
   readonly by: Authorship | undefined;
 }
 
-/** Explains why a store has no source to refresh from. */
 function explainNoSource({ kind, synthetic }: DatasetDocument): string {
   switch (kind) {
     case 'imported':

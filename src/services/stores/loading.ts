@@ -32,7 +32,6 @@ import {
 } from '../shared/store-documents.js';
 import type { SourceContext } from './files.js';
 
-/** Returns the refusal of data, with all problems of the data. */
 export const refuseData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 
 /** Returns findings about the whole source with the path of a request field. */
@@ -347,7 +346,6 @@ async function digestReadable(files: TableFiles): Promise<readonly SourceDigest[
   return digests;
 }
 
-/** Returns the refusal of a request that needs the data of an unreadable store. */
 export function refuseUnreadableStore(datasetId: string, findings: readonly Finding[]): Refusal {
   const error = { code: 'STORE_READ_FAILED', message: findings[0]?.message ?? '', detail: { findings } };
   return new Refusal('NO_DATA_SOURCE', `The data store ${datasetId} could not be read: ${error.message}`, {
@@ -367,7 +365,6 @@ function createFolderReading({ locations, timestamp }: SourceContext) {
     return undefined;
   }
 
-  /** Reads some files of a folder. All of them must still exist when they are read. */
   async function readFiles(
     source: SourceTerms,
     tableFiles: TableFiles,
@@ -387,7 +384,6 @@ function createFolderReading({ locations, timestamp }: SourceContext) {
     return problems.errors > 0 ? { kind: 'refused', findings: problems.findings() } : result;
   }
 
-  /** Reads all files of a folder. */
   async function read(
     source: SourceTerms,
     options: MarketTaskOptions,
@@ -408,7 +404,6 @@ function createFolderReading({ locations, timestamp }: SourceContext) {
 
   return {
     list,
-    /** Returns the digests of the readable files of a folder. */
     async digest(source: SourceTerms): Promise<readonly SourceDigest[]> {
       const files = await list(source, createProblems());
       return files === undefined ? [] : digestReadable(files);
@@ -442,7 +437,6 @@ function createFolderReading({ locations, timestamp }: SourceContext) {
   };
 }
 
-/** Reports all problems of a folder with an invalid listing, and all problems of the files in it. */
 async function refuseFolder(
   terms: MarketInterpretation,
   files: TableFiles | undefined,
@@ -472,7 +466,6 @@ type AcceptedRead = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 interface AdditionOptions extends Omit<LoadOptions, 'serve'> {
   /** Last stored day. If all bars of the new files are later, only the new files are read. */
   readonly lastDay: Day;
-  /** Files from which the current version of the store was read. */
   readonly knownFiles: readonly VersionFile[];
 }
 
@@ -485,7 +478,6 @@ export interface AddedContent {
   readonly isWhole: boolean;
   /** Tables that were not read, because none of their files was added, removed or changed. */
   readonly unchangedTables: readonly TableKind[];
-  /** All files that can be identified by their content. */
   readonly files: readonly VersionFile[];
 }
 
@@ -681,7 +673,6 @@ export function createDatasetLoading(
   };
 }
 
-/** Returns the fields of a store's document that a load changes. */
 export function createLoadedFields(summary: ContentSummary, timestamp: string): Partial<DatasetDocument> {
   return {
     last_loaded_at: timestamp,

@@ -176,7 +176,6 @@ export function createSharedActivations(
     return servedMarket !== undefined && createMarketKey(servedMarket.identity) === createMarketKey(market);
   };
 
-  /** Fetches and serves markets until the active market is served. */
   async function fetchActiveMarket(): Promise<boolean> {
     for (let i = 0; i < FOLLOWED_MAX; i++) {
       const activeDataset = await readActive(documents);
@@ -382,13 +381,11 @@ function createAcceptedChanges(
   };
 }
 
-/** Identity of a finding. */
 interface FindingKey {
   readonly code: string;
   readonly path: string;
 }
 
-/** Returns the data warnings that have not been reported. */
 export function findNewWarnings(warnings: readonly Finding[], reported: readonly FindingKey[]): readonly Finding[] {
   const reportedKeys = new Set(reported.map(formatKey));
   return warnings.filter((warning) => !reportedKeys.has(formatKey(warning)));
@@ -483,7 +480,6 @@ function formatCounts(counts: ChangeCounts | null): string {
   return `${changed} ${changed === 1 ? 'row' : 'rows'} changed, ${removed} removed, ${added} added. `;
 }
 
-/** Store to activate, with its market. */
 export interface Activation {
   readonly document: DatasetDocument;
   /** Service that makes a market active. It has prepared the market before the transaction starts. */
@@ -495,7 +491,6 @@ export interface Activation {
   readonly version: PreparedVersion | null;
 }
 
-/** New content of a store that is not active. */
 export interface Replacement extends Omit<Activation, 'activations'> {
   readonly activations: Pick<Activations, 'replace'>;
 }
@@ -544,7 +539,6 @@ function isWhole({ files }: DatasetDocument, servedMarket: ServedMarket): boolea
   return files.length > 0 && files.length === servedMarket.files.length;
 }
 
-/** Counts the rows of all tables of a store. */
 export function countRows({ rows }: Pick<DatasetDocument, 'rows'>): number {
   return Object.values(rows ?? {}).reduce((sum, count) => sum + count, 0);
 }
@@ -968,7 +962,6 @@ export function createDatasetResumption(context: StoreWork) {
     }
   }
 
-  /** Prepares the accepted rows of a source for serving. */
   async function acceptSource(active: DatasetDocument, summary: ContentSummary, servedMarket: ServedMarket) {
     const isGrown = await hasGrown(active, servedMarket);
     const read = { summary, served: servedMarket };

@@ -140,7 +140,6 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /** Stops reads outside jobs. Resolves when the resumption has ended and the served content is copied. */
   close(): Promise<void>;
   datasetInUse(datasetId: string): Promise<ServedDataset | undefined>;
-  /** Returns the served store for `/health`. */
   health(): Promise<Health['store']>;
 }
 

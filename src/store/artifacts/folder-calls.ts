@@ -32,7 +32,6 @@ const CALL_CONCURRENCY = isMainThread ? 2 : 1;
 /** Calls of this thread by folder. All users of a folder share the information that it does not answer. */
 const callsByFolder = new Map<string, FolderCall>();
 
-/** Returns the calls to a folder that is shared with other machines. */
 export function createFolderCalls(folder: string): FolderCall {
   const folderCall = callsByFolder.get(folder) ?? createBoundedCalls(folder);
   callsByFolder.set(folder, folderCall);
@@ -99,7 +98,6 @@ export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, 
  */
 export const MARKER = 'divisor-store.json';
 
-/** Identity of a PostgreSQL database. */
 export interface DatabaseIdentity {
   /**
    * System identifier of the database server. Physical copies of the server have the same one. It is null if the role
@@ -109,7 +107,6 @@ export interface DatabaseIdentity {
   readonly database: string;
 }
 
-/** Database that owns an artifact store. */
 export interface StoreOwner extends DatabaseIdentity {
   /**
    * Random token that is renewed in the artifact store and in the database. A copy of the database then has an outdated
@@ -118,7 +115,6 @@ export interface StoreOwner extends DatabaseIdentity {
   readonly token: string;
 }
 
-/** Content of a marker. */
 export interface StoreMark {
   readonly storeId: string;
   /** Absent in artifact stores of version 0.2.0. */

@@ -87,7 +87,6 @@ function createBlockPair(): BlockPair {
 
 interface LargeFile {
   readonly path: string;
-  /** Handle of the empty file. */
   readonly handle: FileHandle;
   readonly bytes: Uint8Array | ProducedBytes;
   /** Called after each block with its number of bytes. */
@@ -231,7 +230,6 @@ const DRAFT_SUFFIX = '.new';
 /** Returns the path of a file while it is incomplete. A start of the service removes such files. */
 export const formatDraftPath = (path: string): string => `${path}${DRAFT_SUFFIX}`;
 
-/** Returns the final path of a file or of a draft. */
 export const removeDraftSuffix = (path: string): string =>
   path.endsWith(DRAFT_SUFFIX) ? path.slice(0, -DRAFT_SUFFIX.length) : path;
 

@@ -38,13 +38,11 @@ interface VolumeGauge {
 
 const systemGauge: VolumeGauge = { read: readVolume, monotonicMs: () => performance.now() };
 
-/** Returns a gauge for a folder that may not answer. */
 export const createGauge = (call: FolderCall): VolumeGauge => ({
   ...systemGauge,
   read: (folder) => call(() => readVolume(folder)),
 });
 
-/** Watches the free space of the volume of `folder`. */
 export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: VolumeGauge = systemGauge): FreeSpace {
   let lastReading: Promise<VolumeSpace> | undefined;
   let readAt = -Infinity;

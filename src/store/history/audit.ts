@@ -194,7 +194,6 @@ interface SealsCheck {
   faultAt(entry: AuditEntry): string | undefined;
   /** Returns the reason why a log that ends with this entry is incomplete. Returns undefined if it is complete. */
   beyond(seq: number): string | undefined;
-  /** Number of the last signed entry. */
   readonly last: number;
   readonly unchained: number;
 }
@@ -280,7 +279,6 @@ export function createAuditCheck(): AuditCheck {
   };
 }
 
-/** Sorts items by number; items without a number come first. */
 function sortByNumber(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
   return items
     .map((item) => ({ item, number: numberOf(item) ?? 0 }))

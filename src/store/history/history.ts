@@ -128,7 +128,6 @@ export interface PendingReads {
   readonly last: Promise<number> | undefined;
 }
 
-/** Returns the state of a document before a write. */
 export async function readDocumentState(
   tx: DocumentTransaction,
   subject: Subject,
@@ -179,7 +178,6 @@ export async function putVersioned(
 }
 
 interface PutOutcome {
-  /** ETag of the body. */
   readonly etag: string;
   /** Appended version; absent if the content was unchanged. */
   readonly added?: Pick<VersionDocument, 'version' | 'action' | 'etag'>;
@@ -364,7 +362,6 @@ interface Gap {
   readonly reason: string;
 }
 
-/** Check of one kind of history. */
 type Part = Pick<HistoryCheck, 'gaps'> & {
   /** @returns the error in the document; undefined if it is valid or of another kind */
   look(entry: Entry): string | undefined;

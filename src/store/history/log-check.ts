@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { NO_HASH, PublicationEntry } from '#domain/definition/publication.js';
 
-/** Entry, signature statement or manifest, with its hash and signature. */
 type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
 
 /** Returns the SHA-256 of the canonical JSON of a statement, without its hash and signature. */

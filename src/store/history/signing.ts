@@ -89,7 +89,6 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): ValidLog
     : { seq: seq + 1, reason: `it is missing: the log ends with ${hash}, not with ${terms.head}` };
 }
 
-/** Signed hash, with its key and time. */
 type SignedHash = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
 /** Returns the error of a signature. Returns undefined if it is valid. */

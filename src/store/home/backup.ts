@@ -471,7 +471,6 @@ async function copyParts(
 
 const LISTED_FILES_MAX = 5;
 
-/** Formats the first names of a list. */
 function listNames(names: readonly string[]): string {
   const remainingCount = names.length - LISTED_FILES_MAX;
   return names.slice(0, LISTED_FILES_MAX).join(', ') + (remainingCount > 0 ? ` and ${remainingCount} more` : '');

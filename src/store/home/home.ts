@@ -181,12 +181,10 @@ async function measureFolder(folder: string): Promise<number> {
   return bytes;
 }
 
-/** Paths of a home. */
 export interface HomeFolders {
   readonly path: string;
   /** Folder of the LMDB environment of the documents. */
   readonly documents: string;
-  /** Folder of artifacts. */
   readonly artifacts: string;
   /** Folder of managed market stores, with one subfolder each. */
   readonly stores: string;

@@ -295,7 +295,6 @@ function readTransient(database: RootDatabase<Buffer, Buffer>, key: string): Buf
   return value?.subarray(0, value.length); // the memory of the reader is longer than the value
 }
 
-/** Opens the document of a stored value, or returns the reason why it is unreadable. */
 function openValue(id: string, key: string, value: Buffer): DocumentLookup {
   const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
   return typeof document === 'string' ? { id, unreadable: document } : document;

@@ -69,7 +69,6 @@ function isArtifactRef(value: object): value is ArtifactRef {
 /** Folder that the service created for a data store, with the hashes of its files. */
 interface ManagedStore {
   readonly datasetId: string;
-  /** Name of the folder within the folder of managed stores. */
   readonly folder: string;
   readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
 }

@@ -2,7 +2,6 @@ import type { Buffer } from 'node:buffer';
 import type { CommitWrites } from './commit-queue.js';
 import { encodeKey } from './document-format.js';
 
-/** Part of the interface of lmdb-js that a commit needs. */
 export interface WritableDatabase {
   /** Runs the puts and removals of `action` in one atomic transaction. */
   batch(action: () => void): Promise<boolean>;

@@ -110,7 +110,6 @@ interface DatabaseUseOptions {
   readonly schema: string;
   /** True if other processes may use the database. All of them must share an artifact store. */
   readonly isShared: boolean;
-  /** True if documents are moved from or into the database. No other process may use it then. */
   readonly isMove?: boolean;
 }
 
@@ -132,7 +131,6 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   const listeners = new Set<(text: string) => void>();
   const notifyListeners = (text: string): void => listeners.forEach((call) => call(text));
   let client = await connectWithRight(options, notifyListeners);
-  /** Queue of the statements of the connection, which run one at a time. */
   const statements = createWorkQueue();
   let isOver = false;
   let askedMs: number | undefined;

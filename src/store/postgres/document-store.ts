@@ -227,7 +227,6 @@ export interface PiggybackedEvents {
   due(): EventReading | undefined;
 }
 
-/** Parameters and receiver of one read of events. */
 export interface EventReading {
   /** Oldest transaction with events that may be unread. */
   readonly horizon: string;
@@ -241,7 +240,6 @@ interface EventsFound {
   /** Transaction id from which the next read begins: the oldest transaction that was still running at this read. */
   readonly horizon: string;
   readonly ids: readonly string[];
-  /** Events as JSON. */
   readonly events: readonly string[];
 }
 
@@ -406,7 +404,6 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   };
 }
 
-/** Reads the documents of rows in turns of the event loop. */
 export async function readListing<T>(rows: readonly DocumentRow[], readBody: EntryReader<T>): Promise<Listing<T>> {
   const entries: ListedDocument<T>[] = [];
   await workInTurns(rows, (row) => void entries.push(listDocument(openRow(row), readBody)));

@@ -107,7 +107,6 @@ export interface DatabaseDocuments extends PostgresDocuments {
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
   readonly identity: DatabaseIdentity;
-  /** Clock of the database, which dates records. */
   readonly clock: DatabaseClock;
   /** Returns the reason why the database does not answer, as a sentence. Returns undefined if it answers. */
   readonly fault: DatabaseUse['fault'];

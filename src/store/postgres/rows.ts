@@ -33,10 +33,8 @@ export interface DocumentRows {
   ids(kind: DocumentKind): Promise<readonly string[]>;
   /** Lists ids between two bounds, both exclusive, in descending order. */
   idsBetween(kind: DocumentKind, range: IdRange): Promise<readonly string[]>;
-  /** Returns the number of commits that wrote or deleted documents of a kind. */
   revision(kind: DocumentKind): Promise<number>;
   artifacts(): Promise<ReadonlySet<string>>;
-  /** Returns some of the given names: those that documents refer to. */
   artifactsAmong(names: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
@@ -165,7 +163,6 @@ function isUnderItsKey({ kind, id, etag, seal }: DocumentRow): boolean {
   return seal === null || sealOfDocument(kind, id, etag) === seal.toString('hex');
 }
 
-/** Returns the document of a row, or the reason why it is unreadable. */
 export function openRow(row: DocumentRow): StoredDocument | UnreadableDocument {
   const { id, schema, etag, updated_at: updatedAt, body } = row;
   if (hash('sha256', body, 'hex') !== etag.toString('hex') || !isUnderItsKey(row))

@@ -23,15 +23,12 @@ export interface TransactionDraft {
   getWrite(kind: DocumentKind, id: string): DraftWrite | null | undefined;
   put(kind: DocumentKind, id: string, body: unknown): DraftWrite;
   delete(kind: DocumentKind, id: string): void;
-  /** Records the version of a document that was read. */
   hasRead(kind: DocumentKind, id: string, version: string): void;
-  /** Records the ids of a kind that were read. */
   hasListed(kind: DocumentKind, ids: readonly string[]): void;
   /** Returns the stored ids of a kind after the writes of this transaction, in code-point order. */
   idsOver(kind: DocumentKind, stored: readonly string[]): readonly string[];
   lastNumberOver(kind: DocumentKind, owner: string, stored: number): number;
   readonly isWritten: boolean;
-  /** Number of reads, which must be consistent with each other. */
   readonly readCount: number;
   /** Kind of a written document. The commit is counted under this kind. It is undefined without writes. */
   readonly kindWritten: DocumentKind | undefined;
@@ -184,11 +181,9 @@ export interface TransactionParts {
   readonly time: number;
   /** Receives the published events. */
   readonly events: CommitEvent[];
-  /** Receives the changes of job rows. */
   readonly jobs: JobRow[];
 }
 
-/** Transaction that may change job rows in addition to documents. */
 export interface JobTransaction extends DocumentTransaction {
   /** Writes the row of a job. The transaction also writes the document of the job. */
   putJob(row: JobRow): void;

@@ -260,7 +260,6 @@ function encodeKey(key: string): string {
   return names.map(encodeURIComponent).join('/');
 }
 
-/** Requests of a client, with or without retries. */
 interface Requests {
   ask(url: string, init: RequestInit, acceptedStatuses?: readonly number[]): Promise<Response>;
   attempt(url: string, init: RequestInit): Promise<Attempt>;

@@ -152,7 +152,6 @@ async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<St
   return createKeys(sourceName, parseMembers(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
 }
 
-/** Matches texts that a header may contain. */
 const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
 async function readToken(file: string, setting: string): Promise<string> {

@@ -129,7 +129,6 @@ const CHECK_CONCURRENCY = 16;
 interface OpenedObjects extends ObjectArtifactsOptions {
   readonly client: S3Client;
   readonly cached: ObjectCache;
-  /** Artifact store on the folder of the cache. */
   readonly files: ArtifactStore;
   /** Local files that threads of this process write and no other process needs. */
   readonly claimed: Set<string>;
@@ -280,5 +279,4 @@ async function removeInGroups(names: readonly string[], remove: (name: string) =
     await Promise.all(names.slice(from, from + REMOVAL_CONCURRENCY).map(remove));
 }
 
-/** Returns the name of a discarded object. */
 const formatTrashName = (name: string): string => `${TRASH}/${name}`;

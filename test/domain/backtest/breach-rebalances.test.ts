@@ -15,6 +15,7 @@ import { buildMarket } from './market-builder.js';
 import { FIRST_DAY, HOLIDAYS, randomMarket } from './random-market.js';
 import { randomDocument, run, tryRun } from './random-run.js';
 import { createPlainDecider } from './test-deciders.js';
+import { createDocument } from '../index-document.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
@@ -43,10 +44,7 @@ function createMarket(prices: readonly (readonly number[])[]): MarketData {
 }
 
 const createIndexOn = (lag: number, frequency: string, treatment: object): IndexDocument =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  createDocument({
     base_date: FIRST_DAY,
     rebalance: { frequency, effective_lag: lag },
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },

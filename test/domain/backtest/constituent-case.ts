@@ -2,10 +2,11 @@ import { expect } from 'vitest';
 import { createComposer } from '#domain/books/composer.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { parseValidDay } from '#domain/base/time.js';
-import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
+import { type IndexDocument as Definition } from '#domain/definition/index-document.js';
 import { explainConstituent, type Explanation } from '#domain/decide/explanation.js';
 import { CALENDARS, WEEK } from './signed-case.js';
 import { type MarketSketch, buildMarket } from './market-builder.js';
+import { createDocument } from '../index-document.js';
 
 export interface Case extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: Partial<NonNullable<Definition['pipeline']>['treatment']>;
@@ -22,10 +23,7 @@ export interface Case extends Omit<MarketSketch, 'dates'> {
  */
 export function explainCase({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
   const market = buildMarket({ dates: WEEK, ...sketch });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: WEEK[0],
     rebalance: dates.length === 0 ? { frequency: 'none' } : { frequency: 'custom', dates },
     universe: { kind: 'list', identifiers: universe },

@@ -1,8 +1,9 @@
 import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
+import { type IndexDocument as Definition } from '#domain/definition/index-document.js';
 import { type MarketSketch, buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
+import { createDocument } from '../index-document.js';
 
 export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'];
 const CALENDARS = createWeekdayCalendars({
@@ -30,10 +31,7 @@ interface Case extends Omit<MarketSketch, 'dates'> {
 
 /** Returns the index definition of a case. Weights are equal from 4 March on. Default: no later rebalances. */
 export const createDefinition = ({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, close }: Case) =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  createDocument({
     base_date: dates[0],
     rebalance,
     universe: {

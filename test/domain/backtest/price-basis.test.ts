@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexLevels } from '#views/levels.js';
 import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';
 import { runOverviewJson } from './run-texts.js';
+import { createDocument } from '../index-document.js';
 
 const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60] };
@@ -20,10 +20,7 @@ const DIVIDEND: ActionSketch = { name: 'A', type: 'DIVIDEND', value: 2, ex: '202
 const HELD_LEVELS = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
 
 const createIndex = (dividends: ReturnVariant, tax = 0) =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  createDocument({
     base_date: DATES[0],
     rebalance: { frequency: 'none' },
     pipeline: { treatment: { dividends, withholding_tax: tax }, weighting: { type: 'EqualWeight' } },

@@ -8,13 +8,14 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { ResolvedRequest, StrategyTerms } from '#domain/definition/backtest-plan.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { createWeekdayCalendars } from './market-builder.js';
 import { HOLIDAYS, OTHER_HOLIDAYS } from './random-market.js';
 import { randomDates, randomReviews } from './random-reviews.js';
 import { createPlainDecider, SIGNED_DECIDERS } from './test-deciders.js';
+import { createDocument } from '../index-document.js';
 
 export const CALENDARS = createWeekdayCalendars({
   MAIN: { from: '2023-12-01', to: '2024-06-30', holidays: HOLIDAYS },
@@ -53,10 +54,7 @@ export const randomDocument = fc
     rounded: fc.constantFrom({}, {}, { rounding: { divisor: 4 } }),
   })
   .map(({ rebalance, reviews, rounded, treatment, weighting }) =>
-    IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    createDocument({
       base_date: '2023-12-27',
       rebalance,
       ...(reviews === undefined ? {} : { reviews }),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
-import { type IndexDocument as Definition, IndexDocument } from '#domain/definition/index-document.js';
+import { type IndexDocument as Definition } from '#domain/definition/index-document.js';
 import { createAttributionView } from '#views/attribution.js';
 import { selectScheduleAround } from '#domain/definition/index-schedule.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
@@ -13,6 +13,7 @@ import { buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn, createColumns } from './random-run.js';
 import { createDefinition, WEEK, simulate, STAMP, readWeights, close, repeatPrice } from './event-case.js';
 import { runOverviewJson, runResultJson } from './run-texts.js';
+import { createDocument } from '../index-document.js';
 
 const EMPTY = { runId: 'X', benchmark: null, findShares: () => null, risk: null, activeRisk: null };
 
@@ -332,14 +333,7 @@ describe('ranges', () => {
 
   test('that a calendar covers in part are cut and reported', () => {
     const calendars = createWeekdayCalendars({ MAIN: { from: '2024-03-05', to: '2024-03-08' } });
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
-      base_date: '2024-03-04',
-      rebalance: { frequency: 'none' },
-      pipeline: { weighting: { type: 'EqualWeight' } },
-    });
+    const document = createDocument({ base_date: '2024-03-04', rebalance: { frequency: 'none' } });
     const { days, index } = runOn(calendars, buildMarket({ dates: WEEK, ...sketch }), document);
     expect(days).toHaveLength(4);
     expect(index.coverage).toMatchObject({ calendar: 'MAIN', trimmedStart: true, trimmedEnd: true });

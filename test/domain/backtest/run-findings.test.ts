@@ -1,18 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { selectReportedFindings } from '#domain/backtest/findings.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { formatDay } from '#domain/base/time.js';
 import type { Finding } from '#domain/base/findings.js';
 import { buildMarket } from './market-builder.js';
 import { runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
+import { createDocument } from '../index-document.js';
 
 describe('a security that lacks its weight at one rebalance after the other', () => {
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: WEEK[0],
     rebalance: { frequency: 'daily' },
     pipeline: { weighting: { type: 'MarketCapWeight', params: { free_float: false } } },

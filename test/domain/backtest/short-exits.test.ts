@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { TRADE_REASONS } from '#domain/books/trades.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { createAttributionView } from '#views/attribution.js';
 import { exportEvents } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { runOn, createColumns } from './random-run.js';
 import { close } from './shorts-case.js';
 import { CALENDARS, createHolding, WEEK } from './signed-case.js';
+import { createDocument } from '../index-document.js';
 
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
@@ -27,14 +27,7 @@ function listExits(
     close: { ...close, [leaver]: close[leaver].map((price, t) => (t < 3 ? price : null)) },
     actions: [{ ...action, name: leaver, ex: WEEK[3]! }],
   });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: WEEK[0],
-    rebalance: { frequency: 'none' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const document = createDocument({ base_date: WEEK[0], rebalance: { frequency: 'none' } });
   const rows = exportEvents(createColumns(runOn(CALENDARS, market, document, { createDecider })));
   return rows.map(({ date, identifier, type }) => [date, identifier, type]);
 }
@@ -64,10 +57,7 @@ test('a short position is sold to replace one that left and covered by an earlie
       },
       actions: [{ name: 'C', ex: WEEK[3]!, type: 'DELISTING', value: 100 }],
     }),
-    IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    createDocument({
       base_date: WEEK[0],
       rebalance: { frequency: 'custom', dates: [WEEK[2]] },
       pipeline: { treatment: { stale_targets: 'defer' }, weighting: { type: 'EqualWeight' } },

@@ -7,17 +7,11 @@ import { buildMarket } from './market-builder.js';
 import { type RunRequest, runOn, createColumns } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
 import { readHeldOn, closeTo } from './shorts-case.js';
+import { createDocument } from '../index-document.js';
 
 describe('a derived index with a short position', () => {
   const close = { A: [100, 110, 121, 121, 121, 121], B: [50, 50, 50, 55, 55, 55], X: [20, 22, 22, 22, 11, 11] };
-  const parent = IndexDocument.parse({
-    id: 'P',
-    name: 'P',
-    calendar: 'MAIN',
-    base_date: WEEK[0],
-    rebalance: { frequency: 'weekly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const parent = createDocument({ id: 'P', base_date: WEEK[0], rebalance: { frequency: 'weekly' } });
   const deriveIndex = (constraints: { type: string; params: Record<string, unknown> }[]) =>
     IndexDocument.parse({
       ...parent,

@@ -4,7 +4,6 @@ import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { createAssetView } from '#views/asset.js';
 import { createAttributionView } from '#views/attribution.js';
 import { createReconcileView } from '#views/reconcile.js';
@@ -14,6 +13,7 @@ import { buildMarket } from './market-builder.js';
 import { runOn, createColumns } from './random-run.js';
 import { CONSTITUENT } from './event-case.js';
 import { CALENDARS, createHolding, WEEK, type Treatment } from './signed-case.js';
+import { createDocument } from '../index-document.js';
 
 const MARKET = buildMarket({
   dates: WEEK,
@@ -27,10 +27,7 @@ const MARKET = buildMarket({
 });
 
 function runTo(rows: number, treatment: Treatment): Run {
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: WEEK[0],
     rebalance: { frequency: 'custom', dates: [WEEK[0], WEEK[3]] },
     pipeline: { treatment: { ...CONSTITUENT, ...treatment }, weighting: { type: 'EqualWeight' } },

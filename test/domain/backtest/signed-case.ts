@@ -1,8 +1,9 @@
-import { IndexDocument, type IndexDocument as Definition } from '#domain/definition/index-document.js';
+import { type IndexDocument as Definition } from '#domain/definition/index-document.js';
 import type { DeciderFactory, Decision } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from './market-builder.js';
 import { runOn, type RunRequest } from './random-run.js';
+import { createDocument } from '../index-document.js';
 
 export const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08', '2024-03-11'];
@@ -54,10 +55,7 @@ export function simulateSigned({
   document: members = {},
   ...sketch
 }: SignedCase): Run {
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: dates[0],
     rebalance: rebalance ?? { frequency: 'none' },
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },

@@ -7,6 +7,7 @@ import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, runIndexCase, listWeekdays } from './index-case.js';
+import { createDocument } from '../index-document.js';
 
 const DAYS = listWeekdays(30); // from Monday 4 March 2024; reviews are on Fridays
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
@@ -73,10 +74,7 @@ test('decisions on the data known at the time follow each text of a methodology'
     });
   const [firstContent, laterContent] = [createContentWithCount(100), createContentWithCount(500)];
   const correctionDay = parseValidDay('2024-03-26');
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: DAYS[0],
     rebalance: weekly,
     ...list('A', 'B'),

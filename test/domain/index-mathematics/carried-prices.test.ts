@@ -5,11 +5,11 @@ import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { readSharesOutstanding } from '#domain/books/index-run.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { expectNear, listIndexShares, listWeekdays, readLevels, runIndexCase, type IndexCase } from './index-case.js';
+import { createDocument } from '../index-document.js';
 
 const DAYS = listWeekdays(6);
 const repeat = (price: number): number[] => DAYS.map(() => price);
@@ -239,15 +239,11 @@ describe('a parent without a price on the ex-date of a spin-off', () => {
       actions: [{ ...spinOff, ex: '2024-03-07' }],
       reference: { A: { EXCHANGE: 'OTHER' }, B: { EXCHANGE: 'MAIN' }, C: { EXCHANGE: 'MAIN' } },
     });
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    const document = createDocument({
       base_date: '2024-03-04',
       currency: 'USD',
       universe: { kind: 'list', identifiers: ['A', 'B'] },
       rebalance: { frequency: 'none' },
-      pipeline: { weighting: { type: 'EqualWeight' } },
     });
     const run = runOn(calendars, market, document, { createDecider: indexDecider });
     readAll(run).forEach((level) => expectNear(level, 100));
@@ -401,15 +397,7 @@ describe('a bar between two sessions of the index calendar', () => {
       actions: actions!,
       reference: { A: { EXCHANGE: exchange }, B: { EXCHANGE: 'MAIN' } },
     });
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
-      base_date: dates[0],
-      currency: 'USD',
-      rebalance: { frequency: 'none' },
-      pipeline: { weighting: { type: 'EqualWeight' } },
-    });
+    const document = createDocument({ base_date: dates[0], currency: 'USD', rebalance: { frequency: 'none' } });
     return runOn(calendars, market, document, { createDecider: indexDecider });
   };
 

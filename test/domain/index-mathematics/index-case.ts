@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { createIndexShares } from '#domain/books/index-run.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
+import { createDocument } from '../index-document.js';
 
 export const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 
@@ -51,10 +51,7 @@ export function runIndexCase({
 }: IndexCase): Run {
   const sessions = Object.values(sketch.close)[0]!.length;
   const dates = listWeekdays(sessions);
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: dates[0],
     currency,
     rebalance,

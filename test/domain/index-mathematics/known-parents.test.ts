@@ -7,6 +7,7 @@ import { previewRules } from '#domain/decide/preview.js';
 import { parseValidDay } from '#domain/base/time.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, listWeekdays } from './index-case.js';
+import { createDocument } from '../index-document.js';
 
 const DAYS = listWeekdays(30);
 /** Reference session and effective session of the review. */
@@ -32,13 +33,10 @@ function createCaseComposer({ delisted, rebalance, both, selection = [] }: Paren
     },
     actions: delisted === undefined ? [] : [{ name: 'C', type: 'DELISTING', value: 100, ex: DAYS[delisted]! }],
   });
-  const parent = IndexDocument.parse({
+  const parent = createDocument({
     id: 'P',
-    name: 'P',
-    calendar: 'MAIN',
     base_date: DAYS[0],
     rebalance: { frequency: 'custom', dates: [DAYS[EFFECTIVE]], effective_lag: EFFECTIVE - DECISION, ...rebalance },
-    pipeline: { weighting: { type: 'EqualWeight' } },
     ...both,
   });
   const child = IndexDocument.parse({
@@ -177,10 +175,7 @@ test.each([
       dates: DAYS,
       close: { A: DAYS.map(() => 9), B: DAYS.map((_, t) => (t < DECISION ? 8 : 6)), C: DAYS.map(() => 7) },
     });
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    const document = createDocument({
       base_date: DAYS[0],
       rebalance: { frequency: 'custom', dates: [DAYS[EFFECTIVE]], effective_lag: EFFECTIVE - DECISION },
       pipeline: {

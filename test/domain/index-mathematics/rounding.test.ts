@@ -14,6 +14,7 @@ import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, createColumns } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
+import { createDocument } from '../index-document.js';
 
 test.each([
   [1.005, 2, 1.01],
@@ -228,14 +229,10 @@ function runAmendable() {
   const dates = listWeekdays(8);
   const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };
   const market = buildMarket({ dates, close });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: dates[0],
     rebalance: { frequency: 'weekly' },
     universe: { kind: 'list', identifiers: ['A', 'B'] },
-    pipeline: { weighting: { type: 'EqualWeight' } },
     rounding: { level: 1 },
     amendments: [{ effective_from: '2024-03-07', changes: { rounding: { level: 3 } } }],
   });

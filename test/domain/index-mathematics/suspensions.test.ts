@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { expectResumes, createTally } from '../backtest/extend/growing-run.js';
 import { CALENDARS, expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-case.js';
+import { createDocument } from '../index-document.js';
 
 const SESSIONS = 90;
 const DAYS = listWeekdays(SESSIONS);
@@ -77,10 +77,7 @@ describe('a suspended constituent', () => {
     const tally = createTally();
     expectResumes({
       market: buildMarket({ dates: DAYS, close: { A: cutAfter(100, 2), B: repeatPrice(100) } }),
-      document: IndexDocument.parse({
-        id: 'X',
-        name: 'X',
-        calendar: 'MAIN',
+      document: createDocument({
         base_date: DAYS[0],
         rebalance: { frequency: 'none' },
         pipeline: { weighting: { type: 'EqualWeight' }, treatment: { max_stale_sessions: null } },

@@ -1,13 +1,14 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
+import type { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
 import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/definition/required-rates.js';
 import { comparePrefixes, createPrefix, digestContent } from '#market/content/content-hash.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, tryRun } from '../backtest/random-run.js';
+import { createDocument } from '../index-document.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
@@ -15,16 +16,7 @@ const EURUSD = [1.1, 1.2, null, 1.05];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60], EURUSD };
 
 const createIndex = (currency = 'USD', universe: object = { kind: 'all' }) =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: DATES[0],
-    currency,
-    universe,
-    rebalance: { frequency: 'none' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  createDocument({ base_date: DATES[0], currency, universe, rebalance: { frequency: 'none' } });
 const createMarket = (
   currency: string | null,
   reference: Record<string, Record<string, ReferenceValue>> = {},

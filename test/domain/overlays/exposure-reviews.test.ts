@@ -1,16 +1,13 @@
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData, PriceSeries } from '#domain/market/market-data.js';
 import { createMethodology } from '#domain/definition/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run, createColumns } from '../backtest/random-run.js';
 import { createOverlayIndex, addRates } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
-const source = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const source = createDocument({
   base_date: '2023-12-27',
   universe: { kind: 'list', identifiers: ['A'] },
   pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },

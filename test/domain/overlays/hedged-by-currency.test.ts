@@ -6,6 +6,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { run, createColumns } from '../backtest/random-run.js';
 import { createClosesView } from '#views/closes.js';
 import { addRates, createOverlayIndex } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
 const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
@@ -37,15 +38,11 @@ withPounds.set('GBPUSD', {
   closes: new Float64Array(spot.GBP),
 });
 const heldMarket = { ...market, series: withPounds };
-const parentDocument = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const parentDocument = createDocument({
   base_date: dates[0],
   currency: 'USD',
   rebalance: { frequency: 'none' },
   universe: { kind: 'list', identifiers: ['A', 'B', 'C', 'D'] },
-  pipeline: { weighting: { type: 'EqualWeight' } },
 });
 const computeLevels = (overlay: object, rest: object = {}) =>
   run(heldMarket, createOverlayIndex(overlay as { type: string }, { base_date: dates[0], currency: 'USD', ...rest }), {

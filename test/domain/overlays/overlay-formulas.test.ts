@@ -8,11 +8,9 @@ import { createMethodology } from '#domain/definition/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { EVERY_OVERLAY, createOverlayIndex, addRates } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
-const source = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const source = createDocument({
   base_date: '2023-12-27',
   rebalance: { frequency: 'monthly' },
   universe: { kind: 'list', identifiers: ['A', 'B'] },

@@ -10,6 +10,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, createColumns } from '../backtest/random-run.js';
 import { OVERLAID_PARENTS, EVERY_OVERLAY, ON_OVERLAYS, createOverlayIndex, addRates } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
@@ -157,10 +158,7 @@ test('the daily change of a leveraged part is no trade of a blend', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const market = buildMarket({ dates, close: { A: [100, 110, 104, 120], B: [50, 49, 53, 51] } });
   const base = { base_date: dates[0] };
-  const source = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const source = createDocument({
     ...base,
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' } },

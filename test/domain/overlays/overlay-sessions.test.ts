@@ -5,6 +5,7 @@ import { createAttributionView } from '#views/attribution.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run, createColumns } from '../backtest/random-run.js';
 import { createOverlayIndex, addRates } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
 /** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on 22 and 23 January. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
@@ -15,14 +16,10 @@ const prices = {
   B: [50, 49, 52, null, 51, 54, 53, 50, 55, 57, 52, 56],
 };
 const market = addRates(buildMarket({ dates, close: prices }));
-const parentDocument = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const parentDocument = createDocument({
   base_date: dates[0],
   rebalance: { frequency: 'daily' },
   universe: { kind: 'list', identifiers: ['A', 'B'] },
-  pipeline: { weighting: { type: 'EqualWeight' } },
 });
 const documents = { X: parentDocument };
 

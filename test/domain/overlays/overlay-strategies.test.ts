@@ -1,20 +1,17 @@
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { RebalanceSpec } from '#domain/definition/schedule.js';
 import { createAttributionView } from '#views/attribution.js';
 import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run, createColumns } from '../backtest/random-run.js';
 import { createOverlayIndex } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
 const dates = ['02', '03', '04', '05', '08', '09', '10', '11', '12'].map((day) => `2024-01-${day}`);
 const A = [100, 109, 103, 112, 104, 111, 115, 108, 117];
 const market = buildMarket({ dates, close: { A } });
 const base = { base_date: dates[0] };
-const parentDocument = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const parentDocument = createDocument({
   ...base,
   rebalance: { frequency: 'none' },
   pipeline: { weighting: { type: 'EqualWeight' } },

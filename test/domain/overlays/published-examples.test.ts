@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { createOverlayIndex, addRates } from './overlay-case.js';
+import { createDocument } from '../index-document.js';
 
 /** Last session of a month, on which forwards expire, and the session before it. */
 const DATES = ['2024-01-30', '2024-01-31'];
@@ -24,10 +24,7 @@ function createMarket(growth: number, rates: readonly [number, number], pair: st
 
 function computeEndLevel(market: MarketData, overlay: Readonly<Record<string, unknown>>, currency: string): number {
   const base = { base_date: DATES[0]! };
-  const underlying = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const underlying = createDocument({
     ...base,
     currency,
     rebalance: { frequency: 'none' },

@@ -12,7 +12,7 @@ import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/fields.js';
 import { computeLookBack } from '#domain/decide/rule-decider.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 const CALENDARS = openCalendars();
 const XNYS = CALENDARS.get('XNYS')!;
@@ -21,25 +21,17 @@ const MARKET = addIssuers({
   datasetId: 'test',
   contentHash: 'look-back',
   adjustment: 'none',
-  ...generateMarket(
-    {
-      seed: 3,
-      assets: 40,
-      sessions: SESSIONS,
-      exchange: 'XNYS',
-      currency: 'USD',
-      sectors: 4,
-      market_return: 0.07,
-      market_volatility: 0.16,
-      specific_volatility: 0.25,
-      dividend_yield: 0.03,
-      splits_per_year: 0.4,
-      delistings_per_year: 0.05,
-      listings_per_year: 0.05,
-      missing_rate: 0.01,
-    },
-    () => {},
-  ),
+  ...generateTestMarket({
+    seed: 3,
+    assets: 40,
+    sessions: SESSIONS,
+    sectors: 4,
+    dividend_yield: 0.03,
+    splits_per_year: 0.4,
+    delistings_per_year: 0.05,
+    listings_per_year: 0.05,
+    missing_rate: 0.01,
+  }),
 });
 const HANDLE = shareMarket(MARKET);
 const SESSION_MARKET = alignMarket({ market: MARKET, calendar: XNYS, calendars: CALENDARS });

@@ -4,8 +4,8 @@ import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { createLatestRequest } from '#domain/datapoints/fields.js';
 import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { alignDays, CALENDARS, createTableMarket, WEEKDAYS } from './rule-market.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 const SESSIONS = 120;
 const NAMES = 12;
@@ -13,25 +13,18 @@ const EVERY_NAME = Int32Array.from({ length: NAMES }, (_, i) => i);
 
 /** Returns a market with gaps, late listings and early ends. */
 function createRandomMarket(seed: number, missingRate: number, sessions = SESSIONS): SessionMarket {
-  const market = generateMarket(
-    {
-      seed,
-      assets: NAMES,
-      sessions: WEEKDAYS.sessions.slice(0, sessions),
-      exchange: WEEKDAYS.code,
-      currency: 'USD',
-      sectors: 2,
-      market_return: 0.07,
-      market_volatility: 0.16,
-      specific_volatility: 0.3,
-      dividend_yield: 0.03,
-      splits_per_year: 1,
-      delistings_per_year: 1,
-      listings_per_year: 1,
-      missing_rate: missingRate,
-    },
-    () => {},
-  );
+  const market = generateTestMarket({
+    seed,
+    assets: NAMES,
+    sessions: WEEKDAYS.sessions.slice(0, sessions),
+    exchange: WEEKDAYS.code,
+    specific_volatility: 0.3,
+    dividend_yield: 0.03,
+    splits_per_year: 1,
+    delistings_per_year: 1,
+    listings_per_year: 1,
+    missing_rate: missingRate,
+  });
   return alignMarket({
     market: { ...market, datasetId: 'm', contentHash: 'h', adjustment: 'none' },
     calendar: WEEKDAYS,

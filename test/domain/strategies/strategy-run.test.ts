@@ -4,11 +4,11 @@ import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/base/time.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { RebalanceSpec } from '#domain/definition/schedule.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
+import { createDocument } from '../index-document.js';
 
 const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
@@ -17,14 +17,7 @@ const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec
 
 /** Returns an index of all securities with equal weights. It is rebalanced daily or never. */
 const createEqualWeights = (frequency: 'daily' | 'none') =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: DATES[0],
-    rebalance: { frequency },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  createDocument({ base_date: DATES[0], rebalance: { frequency } });
 
 interface Case {
   readonly close: MarketSketch['close'];

@@ -20,6 +20,7 @@ import { randomMarket } from '../backtest/random-market.js';
 import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
 import { createPlainDecider } from '../backtest/test-deciders.js';
 import { createOutcomeSource } from './outcome-source.js';
+import { createDocument } from '../index-document.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const HALF_EXPOSURE: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
@@ -213,13 +214,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
 });
 
 test('a definition that the market cannot run is refused, and the others run', () => {
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: '2024-03-01',
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const document = createDocument({ base_date: '2024-03-01' });
   const { market } = fc.sample(randomMarket, { numRuns: 1, seed: 1 })[0]!;
   const request = { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 };
   const [first, second] = runAll(market, [
@@ -239,10 +234,7 @@ test('a variant that loses everything is refused with the day, and the others ru
   });
   const createVariant = (delisting: string): Variant => ({
     patch: {},
-    document: IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    document: createDocument({
       base_date: dates[0],
       rebalance: { frequency: 'none' },
       universe: { kind: 'list', identifiers: ['A'] },

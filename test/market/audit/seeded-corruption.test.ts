@@ -5,29 +5,20 @@ import { applyRepairs, auditMarket } from '#market/judge/audit.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { computeContentHash } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatDay } from '#domain/base/time.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 const SESSIONS = openCalendars().get('XNYS')!.sessions.slice(-2520);
-const CLEAN_CONTENT = generateMarket(
-  {
-    seed: 11,
-    assets: 150,
-    sessions: SESSIONS,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 8,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.25,
-    dividend_yield: 0.03,
-    splits_per_year: 0.15,
-    delistings_per_year: 0.005,
-    listings_per_year: 0.01,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const CLEAN_CONTENT = generateTestMarket({
+  seed: 11,
+  assets: 150,
+  sessions: SESSIONS,
+  sectors: 8,
+  dividend_yield: 0.03,
+  splits_per_year: 0.15,
+  delistings_per_year: 0.005,
+  listings_per_year: 0.01,
+});
 const PRICES = ['OPEN', 'HIGH', 'LOW', 'CLOSE'];
 
 interface Corruption {

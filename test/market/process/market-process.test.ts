@@ -14,6 +14,7 @@ import { handOverContent, listSteps } from './handed-over.js';
 import { listReaders } from './reading-processes.js';
 import { writeFiles } from '../store-folder.js';
 import { NO_TABLES } from '../../domain/backtest/market-builder.js';
+import { createSpec } from '../../synthetic-market.js';
 
 const createFolder = openTemporaryFolders();
 
@@ -49,21 +50,13 @@ test('a process waits for the next task, which runs as well when that one has di
   expect(listLeftovers()).toEqual([]);
 });
 
-const SPEC = {
+const SPEC = createSpec({
   assets: 20,
   sessions: Int32Array.from({ length: 100 }, (_, t) => 15_000 + t),
-  exchange: 'XNYS',
-  currency: 'USD',
-  sectors: 2,
-  market_return: 0.07,
-  market_volatility: 0.16,
-  specific_volatility: 0.25,
   dividend_yield: 0.02,
   splits_per_year: 0.03,
   delistings_per_year: 0.01,
-  listings_per_year: 0,
-  missing_rate: 0,
-};
+});
 
 const generateInto = (folder: string, seed: number) =>
   runMarketTask('generate', { spec: { ...SPEC, seed }, folder }, { load: { datasetId: 's', adjustment: 'none' } });

@@ -12,8 +12,8 @@ import { compareActions } from '#market/content/action-rows.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { computePriceSeries } from '#market/serve/price-series.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { NO_TABLES } from '../../domain/backtest/market-builder.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
 /**
@@ -86,25 +86,18 @@ function compareDisagreement(
 }
 
 describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and from first to last', () => {
-  const content = generateMarket(
-    {
-      seed: 3,
-      assets: 40,
-      sessions: XNYS.sessions.slice(-1000),
-      exchange: 'XNYS',
-      currency: 'USD',
-      sectors: 5,
-      market_return: 0.07,
-      market_volatility: 0.16,
-      specific_volatility: 0.3,
-      dividend_yield: 0.04,
-      splits_per_year: 0.6,
-      delistings_per_year: 0.1,
-      listings_per_year: 0.2,
-      missing_rate: 0.1,
-    },
-    () => {},
-  );
+  const content = generateTestMarket({
+    seed: 3,
+    assets: 40,
+    sessions: XNYS.sessions.slice(-1000),
+    sectors: 5,
+    specific_volatility: 0.3,
+    dividend_yield: 0.04,
+    splits_per_year: 0.6,
+    delistings_per_year: 0.1,
+    listings_per_year: 0.2,
+    missing_rate: 0.1,
+  });
 
   test.each(['splits', 'total'] as const)(
     '%s, in a synthetic market with every kind of action and a tenth of its bars missing',

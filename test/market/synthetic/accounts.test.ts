@@ -8,6 +8,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import type { SyntheticSpec } from '#market/synthetic/factors.js';
 import { createDeciderOf } from '../../domain/rules/rule-market.js';
+import { createSpec } from '../../synthetic-market.js';
 
 const calendars = openCalendars();
 const calendar = calendars.get('XNYS')!;
@@ -16,22 +17,16 @@ const SESSIONS = calendar.sessions.slice(
   findLastAtMost(calendar.sessions, parseValidDay('2017-12-31')) + 1,
 );
 
-const SPEC: SyntheticSpec = {
+const SPEC: SyntheticSpec = createSpec({
   seed: 7,
   assets: 150,
   sessions: SESSIONS,
-  exchange: 'XNYS',
-  currency: 'USD',
   sectors: 8,
-  market_return: 0.07,
-  market_volatility: 0.16,
-  specific_volatility: 0.25,
   dividend_yield: 0.02,
   splits_per_year: 0.1,
   delistings_per_year: 0.03,
   listings_per_year: 0.05,
-  missing_rate: 0,
-};
+});
 const market = generateMarket(SPEC, () => {});
 const NAMES = market.identifiers.length;
 const close = market.fields.get('CLOSE')!;

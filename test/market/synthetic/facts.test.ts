@@ -6,6 +6,7 @@ import { openCalendars } from '#market/serve/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { SECTORS } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/factors.js';
+import { createSpec } from '../../synthetic-market.js';
 
 /**
  * Calendar of the tests. They check on generated returns that known properties of daily returns are present. Bounds
@@ -18,22 +19,16 @@ const SESSIONS = all.slice(
   findLastAtMost(all, parseValidDay('2014-12-31')) + 1,
 );
 const T = SESSIONS.length - 1;
-const SPEC: SyntheticSpec = {
+const SPEC: SyntheticSpec = createSpec({
   seed: 42,
   assets: 200,
   sessions: SESSIONS,
-  exchange: 'XNYS',
-  currency: 'USD',
   sectors: 8,
-  market_return: 0.07,
-  market_volatility: 0.16,
-  specific_volatility: 0.25,
   dividend_yield: 0.02,
   splits_per_year: 0.03,
   delistings_per_year: 0.01,
   listings_per_year: 0.01,
-  missing_rate: 0,
-};
+});
 
 /** Market with prices only. Every security exists throughout and has no corporate actions. */
 const stillMarket = generateMarket(

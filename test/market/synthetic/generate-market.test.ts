@@ -9,6 +9,7 @@ import { formatTicker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/factors.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { parseValidDay } from '#domain/base/time.js';
+import { createSpec } from '../../synthetic-market.js';
 
 const { sessions: all } = openCalendars().get('XNYS')!;
 const SESSIONS = all.slice(
@@ -16,22 +17,16 @@ const SESSIONS = all.slice(
   findLastAtMost(all, parseValidDay('2014-12-31')) + 1,
 );
 
-const SPEC: SyntheticSpec = {
+const SPEC: SyntheticSpec = createSpec({
   seed: 42,
   assets: 60,
   sessions: SESSIONS,
-  exchange: 'XNYS',
-  currency: 'USD',
   sectors: 8,
-  market_return: 0.07,
-  market_volatility: 0.16,
-  specific_volatility: 0.25,
   dividend_yield: 0.02,
   splits_per_year: 0.1,
   delistings_per_year: 0.03,
   listings_per_year: 0.05,
-  missing_rate: 0,
-};
+});
 
 const make = (changes: Partial<SyntheticSpec> = {}) => generateMarket({ ...SPEC, ...changes }, () => {});
 const market = make();

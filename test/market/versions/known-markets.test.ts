@@ -18,6 +18,7 @@ import {
 import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { CALENDARS, run, runOn, tryRun, type RunRequest } from '../../domain/backtest/random-run.js';
 import { fc } from '../../fast-check.js';
+import { createDocument } from '../../domain/index-document.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
 
@@ -139,10 +140,7 @@ const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-
 const rightCloses = { A: [10, 10, 20, 20, 30], B: [10, 10, 10, 10, 10] };
 /** B had a price of 30 on the 3rd and 4th, which was corrected on the evening of the 5th. */
 const wrongCloses = { A: rightCloses.A, B: [10, 30, 30, 10, 10] };
-const DAILY = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const DAILY = createDocument({
   base_date: '2024-01-02',
   base_value: 100,
   rebalance: { frequency: 'daily' },

@@ -4,31 +4,13 @@ import { createDivisorClient, type DivisorClient } from '#clients/typescript/div
 import { formatDay } from '#domain/base/time.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => ['2022', '2023', '2024'].includes(formatDay(day).slice(0, 4)));
-const market = generateMarket(
-  {
-    seed: 11,
-    assets: 6,
-    sessions: SESSIONS,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 2,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.4,
-    dividend_yield: 0,
-    splits_per_year: 0,
-    delistings_per_year: 0,
-    listings_per_year: 0,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const market = generateTestMarket({ seed: 11, assets: 6, sessions: SESSIONS, specific_volatility: 0.4 });
 
 /** Index with quarterly rebalances that have a lag. In the other months it reviews weights. */
 const source = {

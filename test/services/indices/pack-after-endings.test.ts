@@ -4,8 +4,8 @@ import { createDivisorClient, type DivisorClient } from '#clients/typescript/div
 import { formatDay } from '#domain/base/time.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 /** Sessions of four securities. The last security is acquired two sessions before an announced rebalance. */
 const SESSIONS = openCalendars()
@@ -13,25 +13,7 @@ const SESSIONS = openCalendars()
   .sessions.filter((day) => day > 18_000)
   .slice(0, 60);
 const [DECISION_ROW, EXIT_ROW, EFFECTIVE] = [45, 48, 50];
-const market = generateMarket(
-  {
-    seed: 3,
-    assets: 4,
-    sessions: SESSIONS,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 2,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.3,
-    dividend_yield: 0,
-    splits_per_year: 0,
-    delistings_per_year: 0,
-    listings_per_year: 0,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const market = generateTestMarket({ seed: 3, assets: 4, sessions: SESSIONS, specific_volatility: 0.3 });
 const endedSecurity = market.identifiers.at(-1)!;
 const formatDate = (row: number): string => formatDay(market.dates[row]!);
 

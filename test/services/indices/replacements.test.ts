@@ -4,33 +4,15 @@ import { createDivisorClient, type DivisorClient } from '#clients/typescript/div
 import { formatDay } from '#domain/base/time.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => day > 18_000)
   .slice(0, 60);
 const [FALL_ROW, EXIT_ROW, DECISION_ROW, BETWEEN_ROW, EFFECTIVE] = [30, 44, 47, 48, 50];
-const market = generateMarket(
-  {
-    seed: 3,
-    assets: 6,
-    sessions: SESSIONS,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 2,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.1,
-    dividend_yield: 0,
-    splits_per_year: 0,
-    delistings_per_year: 0,
-    listings_per_year: 0,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const market = generateTestMarket({ seed: 3, assets: 6, sessions: SESSIONS, specific_volatility: 0.1 });
 const PRICES = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 const N = market.identifiers.length;
 const formatDate = (row: number): string => formatDay(market.dates[row]!);

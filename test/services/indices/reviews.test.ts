@@ -4,32 +4,14 @@ import { createDivisorClient, type DivisorClient } from '#clients/typescript/div
 import { formatDay } from '#domain/base/time.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 /** Sessions of 2024 in New York, with prices of eight securities. */
 const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => formatDay(day).startsWith('2024'));
-const market = generateMarket(
-  {
-    seed: 7,
-    assets: 8,
-    sessions: SESSIONS,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 2,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.4,
-    dividend_yield: 0,
-    splits_per_year: 0,
-    delistings_per_year: 0,
-    listings_per_year: 0,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const market = generateTestMarket({ seed: 7, assets: 8, sessions: SESSIONS, specific_volatility: 0.4 });
 
 /** Index with quarterly rebalances on third Fridays over three closes. In the other months it reviews weights. */
 const document = {

@@ -5,32 +5,20 @@ import { createDivisorClient } from '#clients/typescript/divisor.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
+import { generateTestMarket } from '../../synthetic-market.js';
 
 /** Market of six securities that drift apart. Two of them sometimes exceed a fifth of the index. */
-const WHOLE_CONTENT: MarketContent = generateMarket(
-  {
-    seed: 5,
-    assets: 6,
-    sessions: openCalendars()
-      .get('XNYS')!
-      .sessions.filter((day) => day > 18_000)
-      .slice(0, 300),
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 2,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.6,
-    dividend_yield: 0.03,
-    splits_per_year: 0,
-    delistings_per_year: 0,
-    listings_per_year: 0,
-    missing_rate: 0,
-  },
-  () => {},
-);
+const WHOLE_CONTENT: MarketContent = generateTestMarket({
+  seed: 5,
+  assets: 6,
+  sessions: openCalendars()
+    .get('XNYS')!
+    .sessions.filter((day) => day > 18_000)
+    .slice(0, 300),
+  specific_volatility: 0.6,
+  dividend_yield: 0.03,
+});
 const formatIsoDay = (row: number): string =>
   new Date(WHOLE_CONTENT.dates[row]! * 86_400_000).toISOString().slice(0, 10);
 const findRow = (day: string): number => WHOLE_CONTENT.dates.indexOf(Date.parse(day) / 86_400_000);

@@ -18,6 +18,7 @@ import {
   createOverlayIndex,
   addRates,
 } from '../../domain/overlays/overlay-case.js';
+import { createDocument } from '../../domain/index-document.js';
 
 /** Weekdays of the test calendar. */
 const DATES = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
@@ -43,10 +44,7 @@ const MARKET: MarketData = addRates(
 );
 
 const createIndex = (treatment: object, rest: object = {}): IndexDocument =>
-  IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  createDocument({
     base_date: '2023-12-27',
     rebalance: { frequency: 'monthly' },
     universe: { kind: 'list', identifiers: ['A', 'B'] },

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createLimitRows } from '#domain/definition/limit-monitoring.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import type { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { formatDay } from '#domain/base/time.js';
 import { createLimitsView } from '#views/limits.js';
@@ -11,6 +10,7 @@ import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
+import { createDocument } from '../../domain/index-document.js';
 
 const createRow = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
@@ -94,10 +94,7 @@ test.each([
     close: { A: steadyCloses, B: closes, C: steadyCloses },
     actions: type === null ? [] : [{ name: 'B', type, value, ex: '2024-01-04' }],
   });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: '2024-01-02',
     rebalance: { frequency: 'none' },
     pipeline: { weighting: { type: 'EqualWeight' }, treatment: { delisting: 'action_value' } },

@@ -2,26 +2,19 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { RebalanceSpec } from '#domain/definition/schedule.js';
 import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, randomRequest, run, tryRun } from '../../domain/backtest/random-run.js';
 import { IS_SOAK } from '../../soak.js';
+import { createDocument } from '../../domain/index-document.js';
 
 const market = buildMarket({
   dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
   close: { A: [100, 110, 105, 108], B: [50, 49, 52, 51] },
 });
-const document = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
-  base_date: '2024-01-02',
-  rebalance: { frequency: 'daily' },
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const document = createDocument({ base_date: '2024-01-02', rebalance: { frequency: 'daily' } });
 
 function openChangedColumns(change: (bytes: Uint8Array<ArrayBuffer>, findOffset: (block: string) => number) => void) {
   const bytes = createRunColumns(run(market, document, { transaction_cost_bps: 20 }), { contentHash: 's' });
@@ -59,14 +52,7 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
     close: { A: [100, 110, 105, null, 108, 109], B: [50, 49, 52, null, 51, 52], LATER: [null, null, null, 10, 10, 11] },
   });
   const pipeline = { treatment: { missing_prices: 'exclude' }, weighting: { type: 'EqualWeight' } };
-  const index = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: '2024-01-02',
-    rebalance: { frequency: 'none' },
-    pipeline,
-  });
+  const index = createDocument({ base_date: '2024-01-02', rebalance: { frequency: 'none' }, pipeline });
   const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
   const bytes = createRunColumns(
     run(suspendedMarket, index, { strategy: { rebalance: weekly, drift_tolerance: null, exposure: 1 } }),
@@ -141,14 +127,7 @@ test('an overwritten record is found, and the rest is still reported', () => {
 });
 
 test('a price that was changed is found between two trades', () => {
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: '2024-01-02',
-    rebalance: { frequency: 'none' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const document = createDocument({ base_date: '2024-01-02', rebalance: { frequency: 'none' } });
   const bytes = createRunColumns(run(market, document), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const listFailedChecks = (): string[] =>

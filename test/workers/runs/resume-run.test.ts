@@ -5,7 +5,6 @@ import { serialize } from 'node:v8';
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { CannotResumeError } from '#domain/definition/runs.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { shareMarket } from '#domain/market/market-handle.js';
 import { digestContent } from '#market/content/content-hash.js';
 import { encodeCheckpoint, type ResumeOrder, resumeStored } from '#workers/runs/backtest.js';
@@ -13,6 +12,7 @@ import { runOn } from '../../domain/backtest/random-run.js';
 import { createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createMarket } from '../bits-market.js';
+import { createDocument } from '../../domain/index-document.js';
 
 const createFolder = openTemporaryFolders();
 
@@ -34,14 +34,7 @@ function toHeapNumber(value: number): number {
 test('equal checkpoints have the same bytes, in whatever form V8 stores their values', async () => {
   const market = createMarket(3, 130);
   const calendars = createWeekdayCalendars({ MAIN: { from: '2022-01-03', to: '2022-12-30' } });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: '2022-01-10',
-    rebalance: { frequency: 'monthly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const document = createDocument({ base_date: '2022-01-10', rebalance: { frequency: 'monthly' } });
   const run = runOn(calendars, market, document);
   const checkpoint = createCheckpoint(run);
   const otherForms = changeForms(checkpoint) as typeof checkpoint;

@@ -8,6 +8,7 @@ import { buildMarket } from '../market-builder.js';
 import { randomMarket } from '../random-market.js';
 import { randomDocument, randomRequest, runOn } from '../random-run.js';
 import { DAYS_ADDED, expectResumes, createTally, RUNS } from './growing-run.js';
+import { createDocument } from '../../index-document.js';
 
 const randomChanges = fc.record({
   pipeline: fc.record({
@@ -62,10 +63,7 @@ test('runs whose methodology is amended have the same bits when they are extende
 
 /** Index with daily rebalances in three phases. An amendment from a session on requests an immediate rebalance. */
 function createAmendedIndex(dates: readonly string[], from: string): IndexDocument {
-  return IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  return createDocument({
     base_date: dates[0],
     rebalance: { frequency: 'daily', phase: { sessions: 3 } },
     pipeline: { treatment: { dividends: 'price' }, weighting: { type: 'EqualWeight' } },

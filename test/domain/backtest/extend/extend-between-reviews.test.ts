@@ -8,6 +8,7 @@ import { randomMarket } from '../random-market.js';
 import { randomDocument, randomRequest, run } from '../random-run.js';
 import { cut } from './extended.js';
 import { DAYS_ADDED, expectResumes, createTally, RUNS } from './growing-run.js';
+import { createDocument } from '../../index-document.js';
 
 /** Share counts that change by up to 30 % on some sessions. */
 const randomCounts = fc.array(fc.record({ cell: fc.nat(499), percent: fc.integer({ min: -25, max: 30 }) }), {
@@ -50,10 +51,7 @@ describe('changes between reviews', () => {
       fields: { SHARES_OUTSTANDING: { A: repeat(3), B: repeat(2), C: repeat(1) } },
       actions: [{ name: 'A', type: 'ACQUISITION', value: 100, ex: '2024-01-04' }],
     });
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    const document = createDocument({
       base_date: dates[0],
       rebalance: {
         frequency: 'custom',
@@ -86,10 +84,7 @@ describe('changes between reviews', () => {
         close: { A: repeat(100), B: repeat(100), N: dates.map((_, t) => (t < 3 ? null : 100)) },
         fields: { SHARES_OUTSTANDING: { A: repeat(3), B: repeat(2), N: repeat(10) } },
       });
-      const document = IndexDocument.parse({
-        id: 'X',
-        name: 'X',
-        calendar: 'MAIN',
+      const document = createDocument({
         base_date: dates[0],
         rebalance: {
           frequency: 'custom',
@@ -97,7 +92,6 @@ describe('changes between reviews', () => {
           reference: { rule: 'sessions_before', sessions: 2 },
           phase: { sessions: 4 },
         },
-        pipeline: { weighting: { type: 'EqualWeight' } },
         events: { fast_entry: { rank: 1, field: 'MARKET_CAP', after_sessions: 1 } },
         universe: { kind: 'list', identifiers: ['A', 'B', 'N'] },
       });

@@ -15,6 +15,7 @@ import {
   expectResumes,
   randomSteps,
 } from './growing-run.js';
+import { createDocument } from '../../index-document.js';
 
 test('an optimised index resumes with what its solves left', () => {
   const tally = createTally();
@@ -46,10 +47,7 @@ test('a strategy under a constraint set resumes with what its solves left', () =
       randomSteps,
       ({ market: priced }, { cadence, tolerance, indexFrequency, lag, constraints }, steps) => {
         const market = addVolume(priced);
-        const document = IndexDocument.parse({
-          id: 'X',
-          name: 'X',
-          calendar: 'MAIN',
+        const document = createDocument({
           base_date: '2024-02-08',
           rebalance: { frequency: indexFrequency, effective_lag: lag },
           pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.4 } },

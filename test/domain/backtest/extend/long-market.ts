@@ -1,6 +1,6 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
+import { generateTestMarket } from '../../../synthetic-market.js';
 
 /** Returns a market of sixteen securities over three years. */
 export function createLongMarket(calendars: Calendars) {
@@ -12,25 +12,15 @@ export function createLongMarket(calendars: Calendars) {
     datasetId: 'test',
     contentHash: 'long',
     adjustment: 'none',
-    ...generateMarket(
-      {
-        seed: 5,
-        assets: 16,
-        sessions,
-        exchange: 'XNYS',
-        currency: 'USD',
-        sectors: 4,
-        market_return: 0.07,
-        market_volatility: 0.16,
-        specific_volatility: 0.25,
-        dividend_yield: 0.03,
-        splits_per_year: 0.2,
-        delistings_per_year: 0,
-        listings_per_year: 0,
-        missing_rate: 0.002,
-      },
-      () => {},
-    ),
+    ...generateTestMarket({
+      seed: 5,
+      assets: 16,
+      sessions,
+      sectors: 4,
+      dividend_yield: 0.03,
+      splits_per_year: 0.2,
+      missing_rate: 0.002,
+    }),
   };
   return { market, sessions };
 }

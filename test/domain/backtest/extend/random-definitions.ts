@@ -5,6 +5,7 @@ import { RebalanceSpec } from '#domain/definition/schedule.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { randomDates, randomReviews } from '../random-reviews.js';
 import { createRandomMarketOver } from '../random-market.js';
+import { createDocument } from '../../index-document.js';
 
 /** Random markets that are long enough for a covariance of 21 returns before every appended day. */
 export const randomMarket = createRandomMarketOver(fc.integer({ min: 60, max: 80 }));
@@ -171,10 +172,7 @@ export const randomDefinition = fc
   })
   .map(({ frequency, lag, dates, reviews, stale, universe, rules, weighting, ...rest }) => ({
     ...rest,
-    document: IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    document: createDocument({
       base_date: '2024-02-08',
       universe,
       rebalance: { frequency, effective_lag: lag, ...dates },
@@ -235,10 +233,8 @@ export const randomDerivation = fc
     ]),
   })
   .map(({ frequency, lag, parentFrequency, candidates, risk, weighting, constraints }) => ({
-    parent: IndexDocument.parse({
+    parent: createDocument({
       id: 'P',
-      name: 'P',
-      calendar: 'MAIN',
       base_date: '2024-02-08',
       universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
       rebalance: { frequency: parentFrequency },

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openColumns, readRecord } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { encodeRecord } from '#views/json/record.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
+import { createDocument } from '../../index-document.js';
 
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 /** Versions with a stored shape of their records. */
@@ -49,14 +49,10 @@ test.each(VERSIONS)(
       dates,
       close: { A: [10, 11, null, 13], B: [20, 19, 18, 19], MARK: [7, 7, 8, 9] },
     });
-    const document = IndexDocument.parse({
-      id: 'X',
-      name: 'X',
-      calendar: 'MAIN',
+    const document = createDocument({
       base_date: dates[0],
       rebalance: { frequency: 'daily' },
       universe: { kind: 'list', identifiers: ['A', 'B'] },
-      pipeline: { weighting: { type: 'EqualWeight' } },
     });
     const benchmark = { id: 'MARK', kind: 'identifier', price_column: 'CLOSE' } as const;
     const run = runOn(createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } }), market, document, {

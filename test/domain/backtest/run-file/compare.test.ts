@@ -5,20 +5,13 @@ import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js'
 import type { BlockName } from '#domain/backtest/run-file/blocks.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/base/time.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
+import { createDocument } from '../../index-document.js';
 
 const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-const DOCUMENT = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
-  base_date: DATES[0],
-  rebalance: { frequency: 'daily' },
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const DOCUMENT = createDocument({ base_date: DATES[0], rebalance: { frequency: 'daily' } });
 const CLOSE = { A: [10, 11, 12, 13, 14], B: [20, 19, 18, 19, 20], C: [5, 5, 6, 6, 5] };
 
 function createBytes(count = DATES.length, close: Record<string, number[]> = CLOSE): Uint8Array<ArrayBuffer> {

@@ -4,9 +4,9 @@ import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { BLOCK_NAMES, type BlockName, BLOCKS, findBlock } from '#domain/backtest/run-file/blocks.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
+import { createDocument } from '../../index-document.js';
 
 const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31' } });
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
@@ -35,10 +35,7 @@ function createRichRun(): Uint8Array<ArrayBuffer> {
       { name: 'A', type: 'SPLIT', value: 2, ex: DATES[3]! },
     ],
   });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: DATES[0],
     rebalance: { frequency: 'daily', effective_lag: 1 },
     universe: { kind: 'list', identifiers: ['A', 'B', 'C'] },

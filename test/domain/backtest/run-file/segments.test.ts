@@ -6,17 +6,14 @@ import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js'
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
-import { IndexDocument } from '#domain/definition/index-document.js';
 import { cut, expectSameReads, extend, listFilesAfter, openExtended, readContent } from '../extend/extended.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
+import { createDocument } from '../../index-document.js';
 
 const CALENDARS = createWeekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-12-31' } });
 const DATES = [...CALENDARS.get('MAIN')!.sessions].slice(0, 160).map((day) => formatDay(day));
-const DOCUMENT = IndexDocument.parse({
-  id: 'X',
-  name: 'X',
-  calendar: 'MAIN',
+const DOCUMENT = createDocument({
   base_date: DATES[0],
   rebalance: { frequency: 'monthly' },
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
@@ -135,14 +132,10 @@ test('names of one currency share a row of exchange rates, also where one of the
       end: null,
     })),
   });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: DATES[0],
     universe: { kind: 'named', id: 'U' },
     rebalance: { frequency: 'daily' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const runOnRows = (rows: number) => runOn(CALENDARS, cut(market, rows), document, { createDecider: indexDecider });
   const bytes = createRunColumns(runOnRows(41), { contentHash: 's' });
@@ -168,14 +161,10 @@ test('a run whose foreign securities had a row each is the run in which they sha
     close: { A: listPrices(3), B: listPrices(5), EURUSD: rate },
     reference: { A: { CURRENCY: 'EUR' }, B: { CURRENCY: 'EUR' } },
   });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
+  const document = createDocument({
     base_date: DATES[0],
     universe: { kind: 'list', identifiers: ['A', 'B'] },
     rebalance: { frequency: 'monthly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
   });
   const columns = openExtended(createRunColumns(runOn(CALENDARS, cut(market, 30), document, {}), { contentHash: 's' }));
   const rates = columns.f64('rates');

@@ -3,33 +3,24 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { type RunningService, runService } from '../../running-service.js';
+import { generateTestMarket } from '../../../synthetic-market.js';
 
 /** Market of 24 securities over 440 sessions. It has splits, dividends, delistings and gaps, but no late listings. */
-export const WHOLE_CONTENT: MarketContent = generateMarket(
-  {
-    seed: 11,
-    assets: 24,
-    sessions: openCalendars()
-      .get('XNYS')!
-      .sessions.filter((day) => day > 18_000)
-      .slice(0, 440),
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 4,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.25,
-    dividend_yield: 0.03,
-    splits_per_year: 0.4,
-    delistings_per_year: 0.1,
-    listings_per_year: 0,
-    missing_rate: 0.002,
-  },
-  () => {},
-);
+export const WHOLE_CONTENT: MarketContent = generateTestMarket({
+  seed: 11,
+  assets: 24,
+  sessions: openCalendars()
+    .get('XNYS')!
+    .sessions.filter((day) => day > 18_000)
+    .slice(0, 440),
+  sectors: 4,
+  dividend_yield: 0.03,
+  splits_per_year: 0.4,
+  delistings_per_year: 0.1,
+  missing_rate: 0.002,
+});
 
 const formatIsoDay = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
 export const formatDateAt = (row: number): string => formatIsoDay(WHOLE_CONTENT.dates[row]!);

@@ -81,7 +81,6 @@ function describeBenches(): string {
   return [...lines, '', ...aliasLines].join('\n');
 }
 
-/** Prints the variables that none of the selected benches reads. */
 function printUnreadVariables(): void {
   const read = new Set(benches.flatMap(listVariables).map((variable) => variable.split('=', 1)[0]));
   const unreadNames = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));

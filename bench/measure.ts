@@ -85,7 +85,6 @@ export function createClock({ threads, readProcessMs }: ThreadTimes): () => numb
   };
 }
 
-/** Returns the processor clock of a local process. */
 export function createProcessClock(pid: number): () => number {
   return createClock({ threads: () => readThreadTimes(pid), readProcessMs: () => readTicks(pid) });
 }
@@ -168,10 +167,8 @@ export function measureTasks(
   );
 }
 
-/** Measures one task. */
 export const measureTask = (work: () => unknown, terms?: TaskTerms): TaskTime =>
   measureTasks({ work }, terms).get('work')!;
 
-/** Formats the time of a task with its margin of error. */
 export const formatTime = ({ median, margin }: TaskTime): string =>
   `${median.toPrecision(3)} ms ±${margin.toPrecision(1)}`;

@@ -2,13 +2,11 @@ import { existsSync } from 'node:fs';
 import { findNearestName } from '#base/nearest-name.js';
 import { SPARE_WAIT_MS } from '#market/serve/process-pool.js';
 
-/** Environment variable of benches. */
 export interface VariableDeclaration {
   /** Default values. Each key is a part of the path of a bench that reads the variable; '' means no value. */
   readonly of: Readonly<Record<string, number | string>>;
   /** Smallest number that is accepted. Default: 1. */
   readonly least?: number;
-  /** A number must be a multiple of this step. */
   readonly step?: number;
 }
 
@@ -69,7 +67,6 @@ export const VARIABLES = {
 
 export type VariableName = keyof typeof VARIABLES;
 
-/** Variables of all benches as one type. */
 export const DECLARED: ReadonlyMap<string, VariableDeclaration> = new Map(Object.entries(VARIABLES));
 
 /** Variables that benches pass to their child processes. */

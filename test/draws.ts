@@ -10,7 +10,6 @@ const RUNS_BY_DEFAULT = 100;
 
 export * from 'fast-check';
 
-/** Returns the number of cases to draw. */
 export const countDraws = (stated: number): number => Math.ceil(DRAWN_FRACTION * stated);
 
 /** Asserts a property as fast-check does, with a share of the stated number of cases. */

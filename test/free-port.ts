@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
  */
 const PORTS = { first: 20_000, count: 12_000 };
 
-/** Returns a free loopback port. */
 export async function freePort(): Promise<number> {
   // Concurrent processes start their search at different ports.
   for (let i = 0; i < PORTS.count; i++) {

@@ -107,7 +107,6 @@ test('the division into modules becomes no finer', () => {
   }
 });
 
-/** Returns the number of names that several modules export. */
 function countNamesExportedTwice(modules: readonly string[]): number {
   const exporters = new Map<string, Set<string>>();
   for (const file of modules)

@@ -112,7 +112,6 @@ function sumMemory(pid: number): { readonly Rss: number; readonly Pss: number } 
   return sums;
 }
 
-/** Lists a process and its descendants. */
 function listProcesses(pid: number): number[] {
   const tasks = readdirSync(`/proc/${pid}/task`);
   const children = tasks.flatMap((task) =>

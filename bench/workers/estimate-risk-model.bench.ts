@@ -66,7 +66,6 @@ interface EstimateMeasurement {
   readonly answer: readonly number[];
 }
 
-/** Returns the risk model task of the first securities of a market. */
 function createTask(market: MarketData, assets: number): () => Promise<EstimateMeasurement> {
   const handle = shareMarket(market);
   const identifiers = Array.from({ length: assets }, (_, i) => formatName(i));

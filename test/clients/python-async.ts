@@ -4,7 +4,6 @@
  */
 interface MirroredClass {
   readonly source: string;
-  /** Name of the class in the source. */
   readonly name: string;
   readonly variant: string;
   readonly summary: string;

@@ -119,7 +119,6 @@ export interface PythonUser {
   readonly service: LiveService;
   readonly folder: string;
   python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<PythonOutcome>;
-  /** Runs a script in a Python process that also runs other scripts. */
   run(script: string): Promise<PythonOutcome>;
   /** Returns the JSON value on the last output line of a script. The script can use the client `d`. */
   runScript(script: string): Promise<unknown>;

@@ -145,7 +145,6 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await page.getByText('ben: Notice of the exchange').waitFor();
   });
 
-  /** Opens the approval request named in a refusal. */
   async function openRequest({ status, body }: { readonly status: number; readonly body: unknown }) {
     const { error } = body as { readonly error: { readonly code: string; readonly detail: { approval_id: number } } };
     expect([status, error.code]).toEqual([409, 'APPROVAL_REQUIRED']);

@@ -128,7 +128,6 @@ export async function findLongestName(service: RunningService): Promise<string> 
   return body.identifiers.find(({ start, end }) => start === first && end === last)!.identifier;
 }
 
-/** Returns the file that the browser downloads because of an action. */
 export async function downloadFile(page: Page, act: () => Promise<unknown>): Promise<Buffer> {
   const [file] = await Promise.all([page.waitForEvent('download'), act()]);
   return readFile(await file.path());

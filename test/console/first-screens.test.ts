@@ -14,7 +14,6 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const browserFailure = await tryBrowser();
 
-/** Script that returns the colours of the last list of bars. */
 const LAST_BAR_COLOURS = `[...[...document.querySelectorAll('table.bars')].at(-1).querySelectorAll('.bar')]
   .map((bar) => getComputedStyle(bar).backgroundColor)`;
 

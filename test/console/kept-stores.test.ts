@@ -284,13 +284,11 @@ async function openPalette({ page }: Desk): Promise<Locator> {
   return input;
 }
 
-/** Serves a data store. */
 async function serveStore({ service }: Desk, id: string): Promise<void> {
   const { body } = await service.ask<{ readonly job_id?: string }>('POST', `/data/stores/${id}/activate`, {});
   if (body.job_id !== undefined) await service.waitForJob(body.job_id);
 }
 
-/** Returns a security of a store. */
 async function findSecurity({ service }: Desk, store: string): Promise<string> {
   const { body } = await service.ask<IdentifierSearch>('GET', `/data/identifiers?limit=1&store_id=${store}`);
   return body.identifiers[0]!.identifier; // a store has securities

@@ -12,7 +12,6 @@ const browserFailure = await tryBrowser();
 /** Width of the text on an A4 page with the margins of the console, in pixels. */
 const PAPER_WIDTH = 688;
 
-/** Script that returns the ids of the columns of the first table, from both lines of its rows. */
 const LIST_COLUMNS = `[...new Set(
   [...document.querySelector('.table').querySelectorAll('[data-at] :is([data-column], [data-below])')]
     .map((cell) => cell.dataset.column ?? cell.dataset.below))]`;

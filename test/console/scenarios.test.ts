@@ -20,7 +20,6 @@ const browserFailure = await tryBrowser();
 const SPRING = { name: 'Spring', window: { start: '2020-02-20', end: '2020-03-23' } };
 const SUMMER = { name: 'Summer', window: { start: '2020-06-01', end: '2020-08-31' } };
 
-/** Returns the address of the scenarios of an index. */
 const createAddress = (id: string, scenarios: readonly object[], beside = 'BROAD') =>
   `/console/indices/${id}?tab=scenarios&beside=${beside}&scenarios=${encodeURIComponent(JSON.stringify(scenarios))}`;
 

@@ -8,7 +8,6 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const browserFailure = await tryBrowser();
 
-/** Tests what the pages state about the data of a store. */
 describe.skipIf('why' in browserFailure)('state of a data store', () => {
   let desk: Desk;
   beforeAll(async () => {

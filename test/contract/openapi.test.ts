@@ -15,7 +15,6 @@ beforeAll(() => {
   document = JSON.parse(JSON.stringify(getApiDocument())) as OpenApiDocument;
 });
 
-/** Returns all values of a key at any depth. */
 function collect(value: unknown, key: string): unknown[] {
   if (Array.isArray(value)) return value.flatMap((item) => collect(item, key));
   if (typeof value !== 'object' || value === null) return [];

@@ -188,7 +188,6 @@ const readStatus = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
   (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
 const readStore = (documents: ReadonlyMap<string, unknown>, id: string) =>
   documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
-/** Returns the number of audit log entries about a document. */
 const listAuditEntries = (documents: ReadonlyMap<string, unknown>, kind: string, id: string): number =>
   [...documents].filter(
     ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,

@@ -16,7 +16,6 @@ export type PublisherAsk = (
 
 /** A client that publishes the closes of an index in small steps. It remembers the head of the log after each step. */
 export interface Publisher {
-  /** Returns the number of acknowledged publications. */
   acknowledged(): number;
   work(url: string, isOver: () => boolean): Promise<void>;
   /** Checks the published closes after a restart. @returns missing or incomplete closes */

@@ -16,7 +16,6 @@ export function addFiles(
   return Buffer.concat([...createTarParts([...files].map(([name, bytes]) => ({ name, bytes })))]);
 }
 
-/** Returns a bundle in which one price is multiplied. */
 export function addPrice(
   bundle: Uint8Array,
   { identifier, day, by }: { readonly identifier: string; readonly day: number; readonly by: number },

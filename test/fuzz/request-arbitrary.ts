@@ -61,7 +61,6 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
       }));
   }
 
-  /** Uses the id in the path as the id in the document. */
   function usePathId(part: Part): Part {
     const id = decodeURIComponent(part.path.split('/').at(-1)!);
     const body = part.body.body?.replace(
@@ -313,7 +312,6 @@ const HEADERS: readonly Readonly<Record<string, string>>[] = [
   { traceparent: '00-x' },
 ];
 
-/** Request bodies that are not JSON, not text, or not allowed for the method. */
 const hostileBody: fc.Arbitrary<Part['body']> = fc.oneof(
   hostileValue.map((value) => ({ body: formatJsonValue(value) })),
   fc.createBinaryText({ maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),

@@ -10,7 +10,6 @@ import {
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
 import { getApiDocument } from '../contract/api-document.js';
 
-/** Operations of the API document by operation id. */
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   listOperations(getApiDocument()).map((operation) => [operation.operationId, operation]),
 );
@@ -41,7 +40,6 @@ export const STORY: readonly string[] = [
   ...LAST.filter(isDeletion),
 ];
 
-/** Opens a service on which every example succeeds. */
 export const openStoryService = (): Promise<LiveService> => openLiveService(['--approvals', 'restate=2']);
 
 /** Stores of operations whose example needs another kind of store than the document names. */
@@ -58,7 +56,6 @@ const LATER_DAY = '2025-01-02';
 /** Operations whose response depends on earlier requests for this day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
-/** Operations on the delivered files of a day. */
 const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
 
 /** Returns daily prices of a security with a three-for-one split that is not reported. */
@@ -184,7 +181,6 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
     await service.ok('DELETE', '/indices/RESTATED');
   }
 
-  /** Finds a corporate action in the market of the examples. */
   async function findAction(): Promise<void> {
     const { actions } = await service.ok<{ readonly actions: readonly { readonly action_id: string }[] }>(
       'GET',
@@ -193,7 +189,6 @@ export function createExampleRunner(service: LiveService): ExampleRunner {
     outcome['action_id'] = actions[0]!.action_id;
   }
 
-  /** Waits until no step of the day in the examples is running. */
   async function waitForSettledDay(): Promise<void> {
     await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
   }

@@ -9,7 +9,6 @@ import { createExampleRunner, OPERATIONS, STORY } from './example-story.js';
 const ENTRIES_MAX = 3;
 const MAP_MIN = 7;
 
-/** Outcome of an example. */
 export interface ExampleOutcome {
   readonly status: number;
   /** Text of the response if it is an error. */

@@ -22,7 +22,6 @@ import { openCalendars } from '#market/serve/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/templates.js';
 import { createTestContext } from '../services/context.js';
 
-/** Pages of templates by kind, with the templates of their kind from `first` on. */
 const TEMPLATE_PAGES = [
   { name: 'template-sizes', kind: 'size', first: 0, end: 8 },
   { name: 'template-sizes-second', kind: 'size', first: 8, end: 16 },

@@ -12,7 +12,6 @@ export async function createRefusal(response: Promise<Response>): Promise<{
   return { status: answer.status, ...error, headers: answer.headers };
 }
 
-/** Returns the paths and the codes of the findings in the detail of a refusal. */
 export function listFindings(detail: Record<string, unknown> | null): string[] {
   const all = (detail?.['findings'] ?? []) as { path: string; code: string }[];
   return all.map(({ path, code }) => `${path}: ${code}`);

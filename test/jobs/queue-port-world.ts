@@ -55,7 +55,6 @@ export function createQueues(open: OpenQueue) {
     for (const queue of openedQueues.splice(0)) await queue.discard();
   });
 
-  /** Returns a queue that one node has joined. */
   async function joinQueue(limits: Partial<QueueLimits> = {}) {
     const world = await open({ ...LIMITS, ...limits });
     openedQueues.push(world);

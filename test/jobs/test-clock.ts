@@ -1,6 +1,5 @@
 import type { Clock } from '#jobs/port/clock.js';
 
-/** A clock that the test advances. */
 export interface TestClock {
   readonly clock: Clock;
   /** Sets the wall clock, as an administrator or a time server would. */

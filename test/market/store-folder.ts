@@ -16,7 +16,6 @@ export interface FolderRead {
   readonly findings: readonly Finding[];
 }
 
-/** Writes files into a folder, and creates the subfolders in their names. */
 export async function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -40,7 +39,6 @@ export async function readFolder(
   return { read: problems.errors > 0 ? undefined : read, findings: problems.findings() };
 }
 
-/** Returns the content of a valid folder. */
 export async function readFolderContent(folder: string): Promise<MarketContent> {
   const { read, findings } = await readFolder(folder);
   if (read === undefined) throw new Error(JSON.stringify(findings));
@@ -49,5 +47,4 @@ export async function readFolderContent(folder: string): Promise<MarketContent> 
 
 export const readContentHash = async (folder: string) => computeContentHash(await readFolderContent(folder));
 
-/** Returns the code and the location of findings. */
 export const formatFindingPaths = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

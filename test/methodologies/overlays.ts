@@ -7,7 +7,6 @@ import { selectBuffered, capWeights, computeProportional, rankSecurities } from 
 const DAY = 86_400_000;
 const BASE_VALUE = 1000;
 
-/** Returns levels from the growth of each session after the base. */
 function computeLevels(base: number, length: number, growth: (t: number) => number): PlainRun {
   const levels = [BASE_VALUE];
   for (let t = base + 1; t < length; t++) levels.push(levels.at(-1)! * growth(t));
@@ -17,7 +16,6 @@ function computeLevels(base: number, length: number, growth: (t: number) => numb
 const countDaysBetween = ({ store }: Market, t: number): number =>
   (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
 
-/** Returns the growth of a run over a session. */
 const computeGrowth = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
 /** Returns the interest of a session at the rate of the previous close. It counts calendar days over 360. */
@@ -27,7 +25,6 @@ const computeInterest = (market: Market, series: string, t: number): number =>
 interface RiskTerms {
   readonly target: number;
   readonly most: number;
-  /** Number of sessions in a year. */
   readonly year?: number;
   /** Largest distance from the wanted exposure at which the exposure does not change. */
   readonly tolerance?: number;
@@ -317,7 +314,6 @@ const blend: Rulebook = (market, baseDate) => {
   return { ...classes, ...tranches, '': computeBlend(market, quarters, 12) };
 };
 
-/** Rulebooks of overlays, by template. */
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'risk-control': createRiskControlled(150),
   'dynamic-risk-control': createDynamicRiskControl(150),

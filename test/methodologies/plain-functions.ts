@@ -5,7 +5,6 @@ const listKnownValues = (values: readonly number[]): number[] => values.filter((
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 export const computeMean = (values: readonly number[]): number => sum(values) / values.length;
 
-/** Returns the standard deviation of a sample. */
 export function sampleDeviation(values: readonly number[]): number {
   const centre = computeMean(values);
   return Math.sqrt(sum(values.map((value) => (value - centre) ** 2)) / (values.length - 1));
@@ -49,7 +48,6 @@ export function listPercentiles(values: readonly number[]): number[] {
   );
 }
 
-/** Applies a function of lists to each group separately. */
 export function applyByGroup(
   values: readonly number[],
   groups: readonly unknown[],
@@ -115,10 +113,6 @@ interface Band {
   readonly target: number;
 }
 
-/**
- * Selects new securities up to the lower coverage, then members up to the upper coverage, and then the best of the
- * remaining securities up to the target.
- */
 export function selectCoverage(
   order: readonly number[],
   computeSize: (security: number) => number,
@@ -173,7 +167,6 @@ export function capWeights(weights: Weights, cap: number): Weights {
   }
 }
 
-/** Finds the root of an increasing function by bisection. */
 function findRoot(of: (x: number) => number, wanted: number): number {
   let [low, high] = [0, 1];
   while (of(high) < wanted && high < 1e15) high *= 2;

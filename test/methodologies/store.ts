@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Number of securities in the store. */
 const SECURITIES = 250;
 const SEED = 44;
 /** A large security that is delisted, and the session of its delisting. */
@@ -299,7 +298,6 @@ function drawSeries(dates: readonly string[], normal: () => number): Record<stri
   return series;
 }
 
-/** Writes the store as a folder of CSV files. */
 export async function writeStore(store: RawStore, folder: string): Promise<void> {
   const { dates, ids } = store;
   await mkdir(folder, { recursive: true });

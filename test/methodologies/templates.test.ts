@@ -89,7 +89,6 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** Activates a store. */
 async function activate(id: StoreId): Promise<void> {
   const location = join(service.folder, id);
   await writeStore(MARKETS[id].market.store, location);

@@ -2,7 +2,6 @@ import { listOperations, type Operation } from '#views/documentation/reference.j
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema, Vocabulary } from '../fuzz/schema-arbitrary.js';
 
-/** A request with a large body of one shape. */
 export interface ShapedRequest {
   /** Operation, place and shape. A failing test prints it. */
   readonly title: string;
@@ -20,7 +19,6 @@ const LIST_DEPTH = 6;
 /** Entries of each list inside the entries of another list. */
 const LONG_ENTRIES = 2000;
 
-/** Part of a body that is replaced. */
 interface ReplacedPlace {
   readonly place: Place;
   readonly schema: JsonSchema;
@@ -168,7 +166,6 @@ export function listShapedRequests(
   const createNamed = (name: string, schema: JsonSchema, depth: number): unknown =>
     vocabulary[name]?.values[0] ?? createItem(schema, depth);
 
-  /** Returns the call of the tool that sends the same body. */
   function callTool({ operationId: name, path }: Operation, { title, body }: ShapedRequest): ShapedRequest {
     const values = [...path.matchAll(/\{(\w+)\}/g)].map(([, parameter]) => [
       parameter,

@@ -21,7 +21,6 @@ export interface LoadedService {
   readonly pid: number;
   readonly keys: readonly string[];
   ask<T = JobStatus>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<T>>;
-  /** Waits for the end of a job and returns it. */
   waitForJob(jobId: string): Promise<JobStatus>;
   /** Returns the resident memory in MB. */
   resident(): Promise<number>;

@@ -16,7 +16,6 @@ export interface CuttingProxy {
   cutAfter(bytes: number): void;
   /** Number of messages or bytes at which connections have been closed. */
   readonly cutCount: number;
-  /** Number of bytes that the server has sent. */
   readonly sentBytes: number;
   close(): Promise<void>;
 }

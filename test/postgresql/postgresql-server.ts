@@ -178,7 +178,6 @@ function formatPreparedFiles(run: string, user: { readonly uid: number; readonly
   return preparedFolder;
 }
 
-/** Copies the data of a running server, and configures the copy as its standby. */
 async function copyAsStandby(
   { data: from, port, url }: PostgresqlServer,
   data: string,

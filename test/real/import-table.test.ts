@@ -59,7 +59,6 @@ async function send(type: string, query: string, body: Uint8Array): Promise<{ st
   return { status: response.status, body: await response.json() };
 }
 
-/** Returns the market as an Arrow stream, with dates of the given type. */
 function encodeArrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
   const moments = DATES.map((day) => new Date(dates === 'midnight in Berlin' ? `${day}T00:00+01:00` : day));
   const types = {

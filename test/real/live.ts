@@ -22,7 +22,6 @@ export interface Answer<T> {
 export interface LiveService {
   readonly url: string;
   readonly folder: string;
-  /** OpenAPI document that the service publishes. */
   readonly document: OpenApiDocument;
   ask<T = unknown>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
   /** Returns the JSON value of a response that must be successful. */

@@ -41,7 +41,6 @@ interface Market {
   readonly groups: number;
   /** Minimum number of views of a single security. */
   readonly names: number;
-  /** Creates the market and serves it. */
   serve(service: LiveService): Promise<void>;
 }
 

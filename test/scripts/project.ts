@@ -30,7 +30,6 @@ console.log('listening');
 export {};
 `;
 
-/** Returns the script of a step that writes its name to a log and creates its output files. */
 const formatStepScript = (name: string, outputs: readonly string[]) => `
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -30,7 +30,6 @@ function run(program: string, words: readonly string[]) {
   return { status, out: `${stdout}${stderr}` };
 }
 
-/** Copies the folder of the proof, and replaces one line of a file. */
 function copyWith(file: string, start: string, line: string): void {
   cpSync(join(folder, 'proof'), copy, { recursive: true, force: true });
   const lines = readFileSync(join(copy, file), 'utf8').split('\n');

@@ -461,7 +461,6 @@ test.each(['nodenext', 'bundler'])(
 const INSTALLER = PYTHONS.find((command) => hasModuleIn(command, 'pip', 'venv'));
 reportMissing('the Python package', { 'pip and venv': INSTALLER !== undefined });
 
-/** Script that imports the package and prints the properties of the installation. */
 const INSTALLED = `
 import json, pathlib, site
 from importlib.metadata import metadata, version

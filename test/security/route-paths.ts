@@ -48,7 +48,6 @@ const NAMED_PARAMETERS = [
 ];
 
 const listParams = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
-/** Returns true if a path names a document of a tenant. */
 export const isOfTenant = (route: Route): boolean => listParams(route).some((name) => NAMED_PARAMETERS.includes(name));
 
 /**

@@ -1,4 +1,3 @@
-/** Session of a signed-in browser. */
 export interface BrowserSession {
   readonly cookie: string;
   /** CSRF token that write requests must repeat. */

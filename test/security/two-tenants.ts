@@ -22,7 +22,6 @@ const formatEnvironment = ({ record }: ReturnType<typeof issueTestKey>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
 /** Returns the scopes of a client that lacks one scope. `admin` is left out as well, because it includes all others. */
 const listAllBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
-/** Keys that lack one scope each. */
 export const keysWithoutScope = SCOPES.map((scope) => ({
   scope,
   issued: issueTestKey(`without-${scope}`, undefined, listAllBut(scope)),

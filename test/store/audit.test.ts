@@ -37,7 +37,6 @@ async function listEntries(documents: DocumentStore): Promise<AuditEntry[]> {
   return entries;
 }
 
-/** Creates a log of six writes. */
 async function logSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
   const documents = await openAudited();
   const put = (body: object, over: object = {}) =>

@@ -32,7 +32,6 @@ test('a benchmark that lacks dates of the window is reported, a complete one is 
   expect(compareRuns([run], wholeQuery, null).findings).toEqual([]);
 });
 
-/** Returns the entries of the comparison of the run with a benchmark. */
 function listEntries(benchmark: ComparedLevels | null): CompareView['entries'] {
   const json = createJsonWriter();
   const comparison = compareRuns([run], { names: ['RUN'], start: null, end: null }, benchmark);

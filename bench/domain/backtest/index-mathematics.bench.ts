@@ -120,7 +120,6 @@ function addChanges(market: MarketData, { changing, float }: ShareChanges): Mark
   };
 }
 
-/** Returns the thread time of a backtest. */
 function measureTime(market: MarketData, { frequency }: Case, { events = {}, treatment = {} }: Settings): number {
   const document = IndexDocument.parse({
     id: 'BENCH',

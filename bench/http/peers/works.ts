@@ -91,7 +91,6 @@ const BPS = 1e-4;
 
 const TURNS = { pairs: 7, untimed: 5 };
 
-/** Turns of a short work. */
 const SHORT_TURNS = { pairs: 21, untimed: 10 };
 
 /** Turns of a work that takes the peer seconds. */

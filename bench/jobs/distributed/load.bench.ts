@@ -72,7 +72,6 @@ interface LoadProcess {
   ended: number;
 }
 
-/** Resolves with the next message of this type from a process. */
 function awaitMessage<T extends LoadMessage['type']>(
   child: ChildProcess,
   type: T,

@@ -45,7 +45,6 @@ interface Quadprog {
   ): { solution: number[]; message: string };
 }
 
-/** Creates a solver with quadprog, whose arrays count from one. */
 async function createQuadprogSolver(quadratic: Quadratic): Promise<() => Float64Array> {
   const quadprog = loadNpmModule('quadprog') as Quadprog; // its documented shape
   const { n, hessian, linear } = quadratic;
@@ -164,7 +163,6 @@ interface CompressedMatrix {
   readonly values: Float64Array;
 }
 
-/** Returns a matrix compressed by columns, without its zeros. */
 function compressColumns(
   columns: number,
   listEntries: (column: number) => readonly (readonly [row: number, value: number])[],

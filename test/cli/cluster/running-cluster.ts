@@ -19,7 +19,6 @@ export interface JobRow {
   readonly attempt: number;
   readonly node: string | null;
   readonly lease_until: Date | null;
-  /** Number of crashes that the job document records. */
   readonly crashes: number;
   readonly losses: number;
   readonly started_at: string | null;

@@ -15,7 +15,6 @@ export function describeDamage(): void {
     });
     afterAll(() => rm(dirname(wholeHome), { recursive: true }));
 
-    /** Creates a backup in a folder that a test may damage. */
     async function createBackup(folder: string): Promise<string> {
       const backupFolder = join(folder, 'backup');
       await cp(wholeHome, backupFolder, { recursive: true });

@@ -60,6 +60,5 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Runs a command on the home and returns its result. */
 export const runOnHome = (words: readonly string[], homeFolder = home) =>
   runHere([...words, '--home', homeFolder], { DIVISOR_DATA_ROOTS: folder });

@@ -29,7 +29,6 @@ interface Schema {
   readonly allOf?: readonly Schema[];
 }
 
-/** Returns the members of all variants of a schema. */
 function listMembers(schema: Schema, definitions = schema.$defs ?? {}): string[] {
   const { $ref, properties = {}, anyOf = [], oneOf = [], allOf = [] } = schema;
   const named = $ref === undefined ? [] : [definitions[$ref.replace('#/$defs/', '')]!];

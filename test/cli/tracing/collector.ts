@@ -20,7 +20,6 @@ export interface ReceivedSpan {
 export interface Collector {
   readonly url: string;
   readonly spans: ReceivedSpan[];
-  /** Paths and headers of the requests. */
   readonly requests: { readonly path: string; readonly headers: Readonly<Record<string, unknown>> }[];
   close(): Promise<void>;
 }

@@ -30,7 +30,6 @@ const TABS = [
   'runs',
 ];
 
-/** Returns the addresses of all pages for the content that the walk has created. */
 async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   const findJob = async (kind: string) =>
     (

@@ -6,7 +6,6 @@ import { parseValidDay, toCivilDate, toWeekday } from '#domain/base/time.js';
 const FIRST = parseValidDay('2022-12-30');
 const ALL_DAYS = Int32Array.from({ length: 365 }, (_, t) => FIRST + t);
 const WEEKDAYS = ALL_DAYS.filter((day) => toWeekday(day) < 5);
-/** Last weekday of each month. */
 const MONTH_ENDS = WEEKDAYS.filter(
   (day, t) => t === WEEKDAYS.length - 1 || toCivilDate(WEEKDAYS[t + 1]!).month !== toCivilDate(day).month,
 );

@@ -1,7 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { exportPart } from '#views/exports/tables.js';
 
-/** Returns the events of a run in the form of an export. */
 export function exportEvents(columns: RunColumns): Record<string, unknown>[] {
   const pieces: Uint8Array[] = [];
   exportPart({

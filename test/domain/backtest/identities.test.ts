@@ -38,7 +38,6 @@ const reinvestingDocument = randomDocument.map((document) => {
   });
 });
 
-/** Checks a law for runs on random markets. */
 function checkOnRuns(law: (run: Run, pick: number) => void, documents = randomDocument): void {
   fc.assert(
     fc.property(

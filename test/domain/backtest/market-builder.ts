@@ -42,7 +42,6 @@ export interface ActionSketch {
   readonly cash?: number;
 }
 
-/** Tables of a market that has only panels. */
 export const NO_TABLES: Pick<MarketData, 'reference' | 'actions' | 'universes'> = {
   reference: { columns: [], rows: new Map() },
   actions: [],

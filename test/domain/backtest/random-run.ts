@@ -151,7 +151,6 @@ const EXPECTED = new Set([
   'NUMERIC_FAILURE',
 ]);
 
-/** Returns the columns of a run as they are stored. */
 export function createColumns(run: Run): RunColumns {
   const bytes = createRunColumns(run, { contentHash: 's' });
   return openColumns((start, end) => bytes.slice(start, end));

@@ -28,14 +28,12 @@ export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
   return formatOverview(createColumns(run), run.plan);
 }
 
-/** Returns the result for stored columns. */
 export function formatResult(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   const json = createJsonWriter();
   writeResult(json, { run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
   return json.bytes();
 }
 
-/** Returns the overview for stored columns. */
 export function formatOverview(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
   return encodeOverview(summariseRun(columns, plan));
 }

@@ -11,7 +11,6 @@ export const WEEK = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '20
 export type Weights = Readonly<Record<string, number>>;
 export type Treatment = Partial<NonNullable<Definition['pipeline']>['treatment']>;
 
-/** Creates a function that decides the given weights. */
 export function createHolding(weightsOn: (session: number) => Weights): DeciderFactory {
   return (document, composer) => ({
     decide(session): Decision {

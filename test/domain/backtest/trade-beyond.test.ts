@@ -50,7 +50,6 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
     costRate,
   }));
 
-/** Returns the money in each security after the trade, for one unit of money before the trade. */
 function computeMoneyAfter(
   { before, targets, frozen }: TradeInput,
   { retained, bought, raised }: UnpricedOutcome,

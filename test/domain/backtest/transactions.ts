@@ -11,7 +11,6 @@ export interface TransactionRow {
   readonly reason: string;
 }
 
-/** Returns the transactions that a run's record lists. */
 export function listPortfolioTransactions(run: Run): TransactionRow[] {
   const record = JSON.parse(
     new TextDecoder().decode(runRecordJson(run, { runAt: '', runHash: '', storeContentHash: '', engineVersion: '' })),

@@ -70,7 +70,6 @@ export function runIndexCase({
   });
 }
 
-/** Returns the levels of a return variant. */
 export function readLevels({ variants }: Run, variant: 'price' | 'total' | 'net'): number[] {
   return [...variants[variant]!.level];
 }
@@ -85,7 +84,6 @@ export function expectNear(actual: number, expected: number, tolerance = 1e-12):
   expect(Math.abs(actual / expected - 1), `${actual} instead of ${expected}`).toBeLessThan(tolerance);
 }
 
-/** Returns the index shares of a review, by the position of the review. */
 export function listIndexShares({ index }: Run, review: number): number[] {
   return [...createIndexShares(index.book, index.compositions)(index.compositions.list[review]!).shares!];
 }

@@ -54,7 +54,6 @@ function createCaseComposer({ delisted, rebalance, both, selection = [] }: Paren
   });
 }
 
-/** Returns the composition of a parent index by identifier, as it is known on a session. */
 function createKnownComposer(session: number, input: ParentCase) {
   const composer = createCaseComposer(input);
   const sm = composer.market('P');

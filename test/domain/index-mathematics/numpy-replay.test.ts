@@ -42,7 +42,6 @@ const drawnCase = fc.record({
 
 type RandomCase = typeof drawnCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns the run of an index, and the input that a replay of this run needs. */
 function runCase({ steps, paid, lag }: RandomCase): { readonly run: Run; readonly input: object } {
   const listPath = (start: number, n: number): number[] => {
     let value = start;

@@ -33,7 +33,6 @@ export interface ReplayTerms {
   readonly threshold?: number | undefined;
 }
 
-/** Number of index shares by security. */
 type Shares = Map<string, number>;
 
 /** Share counts by security: the counts on which the index shares are based, and the latest counts. */
@@ -190,7 +189,6 @@ function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
     for (const [name, count] of before[member]) if (shares.has(name)) counts[member].set(name, count);
 }
 
-/** Rounds the divisor if the terms require this. */
 function keepDivisor(index: { divisor: number }, { rounded }: ReplayTerms): void {
   if (rounded !== undefined)
     index.divisor = Math.round(index.divisor * 10 ** rounded.decimals) / 10 ** rounded.decimals;

@@ -5,7 +5,6 @@ import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-
 
 const DAYS = listWeekdays(30);
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
-/** Returns prices that grow at a constant rate per session. */
 const listDriftingPrices = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
 
 /** Returns the composition weights of a day, by security. */

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { scanJson } from '#domain/base/json.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** Returns true if JSON.parse accepts a text. */
 function isParsed(text: string): boolean {
   try {
     JSON.parse(text);

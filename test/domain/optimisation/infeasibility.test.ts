@@ -180,7 +180,6 @@ describe('explainInfeasibility', () => {
     expect(highestNumber).toBeLessThan(10); // the index itself has an effective number below 10
   });
 
-  /** Returns random rows, which are often infeasible together. */
   function createRandomRows(random: () => number): object[] {
     const pool: (() => object)[] = [
       () => ({ type: 'PositionBounds', params: { upper: 0.04 + 0.1 * random() } }),

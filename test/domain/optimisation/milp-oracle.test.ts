@@ -65,7 +65,6 @@ describe.skipIf(typeof highs === 'string').each(Object.entries(CASES))('a choice
   });
 });
 
-/** Computes the minimised objective for given weights. */
 function measureObjective({ names, goal }: ChoiceMilp, weights: Float64Array): number {
   const computeReturn = (returns: Float64Array, from: number) =>
     weights.reduce((sum, weight, i) => sum + weight * returns[from + i]!, 0);

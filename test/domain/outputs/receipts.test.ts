@@ -376,7 +376,6 @@ const writeTrue = (fact: Fact, style: Style, label: number): string =>
 
 const ERRORS = ['digit', 'sign', 'year', 'scale', 'index'] as const;
 
-/** Writes a fact with a planted error. */
 function writeFalse(fact: Fact, style: Style, label: number, error: (typeof ERRORS)[number], seed: number): string {
   const sign = Math.sign(fact.value);
   const magnitude = writeMagnitude(fact.value, style);

@@ -41,6 +41,5 @@ export function requireResult(common: BatchCommon, account: object): AccountResu
   return outcome;
 }
 
-/** Returns the number of shares of a security that a result buys or sells. */
 export const sumShares = ({ trades }: AccountResult, side: 'buy' | 'sell', identifier: string): number =>
   trades.reduce((sum, trade) => (trade.side === side && trade.identifier === identifier ? sum + trade.shares : sum), 0);

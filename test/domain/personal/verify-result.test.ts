@@ -64,7 +64,6 @@ const MULTIPLIERS = /^certificate\.sides\[\d+\]\.(exposures|variance|rows|branch
 
 type Path = readonly (string | number)[];
 
-/** Returns the paths of all values of a result, with altered values. */
 function* listAlterations(value: Json, path: Path): Generator<{ readonly path: Path; readonly altered: Json }> {
   if (Array.isArray(value)) {
     if (value.length > 0) yield { path, altered: value.slice(1) };

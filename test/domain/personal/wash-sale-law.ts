@@ -1,7 +1,6 @@
 /** One share, for a computation of wash sales share by share. */
 export interface Share {
   readonly identifier: string;
-  /** Purchase to which the share belongs. */
   readonly purchase: number;
   readonly bought: number;
   cost: number;

@@ -37,7 +37,6 @@ const WEIGHTS = new Map([
 const NO_BENCHMARK = new Map<number, number>();
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
-/** Returns the contributions of the factors and of specific risk to the volatility. */
 const listContributions = ({ factors, contributions, factorVariance, specificVariance, volatility }: FactorSplit) => [
   ...factors.map((factor) => (contributions[factor]! * factorVariance) / volatility),
   specificVariance / volatility,

@@ -18,7 +18,6 @@ interface Question {
   readonly scores?: readonly (number | null)[];
 }
 
-/** Explains the decision of a rule for each security, by rank. */
 function explainRanks({ type, params, constituents = null, scores = SCORES }: Question) {
   const market = createTableMarket({
     identifiers: NAMES,

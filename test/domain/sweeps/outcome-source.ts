@@ -1,6 +1,5 @@
 import type { OutcomeSource, VariantOutcome } from '#domain/studies/sweep-runs.js';
 
-/** Creates a source from outcomes in memory, by variant. */
 export function createOutcomeSource(outcomes: readonly VariantOutcome[]): OutcomeSource {
   return {
     count: outcomes.length,

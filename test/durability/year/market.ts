@@ -10,7 +10,6 @@ export const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_125);
 export const HISTORY = 5;
 export const SECURITIES = Array.from({ length: 12 }, (_, i) => `S${String(i).padStart(2, '0')}`);
 const random = seeded(SEED);
-/** Draws a security. */
 export const drawSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';

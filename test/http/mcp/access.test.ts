@@ -19,7 +19,6 @@ const document = createOpenApiDocument(api, '1.2.3');
 /** Requests for a job that runs until it is cancelled. */
 let askedRequests: string[];
 let isCancelled: boolean;
-/** Revoked keys. */
 let revokedKeys: Set<string>;
 let app: App;
 

@@ -5,7 +5,6 @@ import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 /** A simulated agent. It has the client of the SDK, and the members of its results that a program reads. */
 export interface Agent {
   readonly client: Client;
-  /** Calls a tool. */
   call(name: string, toolArguments?: Readonly<Record<string, unknown>>): Promise<CallToolResult>;
   /** Returns the JSON value of a result that must be successful. */
   ok<T>(name: string, toolArguments?: Readonly<Record<string, unknown>>): Promise<T>;
@@ -41,7 +40,6 @@ export async function openAgent(url: string, { tools, key, fetch }: AgentOptions
   };
 }
 
-/** Returns the first text of a result. */
 export const readText = ({ content }: CallToolResult): string => {
   const [first] = content;
   return first?.type === 'text' ? first.text : '';
@@ -58,7 +56,6 @@ export function readError(result: CallToolResult): ToolError {
   return JSON.parse(readText(result)) as ToolError;
 }
 
-/** Returns all tools of an agent, from all pages. */
 export async function listTools({ client }: Agent): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
   const tools = [];
   for (let cursor: string | undefined; ;) {

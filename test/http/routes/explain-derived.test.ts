@@ -84,7 +84,6 @@ afterAll(() => service.close());
 const explain = (id: string, name: string, asOf = AS_OF) =>
   service.ok<IndexExplanation>('GET', `/indices/${id}/explain/${name}?as_of=${asOf}`);
 
-/** Computes the weight of a rule-driven index by hand. */
 function computeByRules({ weighting, capping, stayed }: IndexExplanation): number {
   const { raw, raw_total } = weighting!;
   return Math.min(capping!.cap!, Math.max(capping!.floor, (capping!.scale * raw) / raw_total)) / stayed;

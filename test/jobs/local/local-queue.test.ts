@@ -71,7 +71,6 @@ const getCapacity = () => ({ lanes: [], freeBytes: 0 });
 const node = { onWork: () => {}, findProgress: () => undefined, getFreeCapacity: getCapacity };
 const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
-/** Runs a test on a queue with one worker and one waiting job. */
 async function addJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
   const time = createTestClock();
   const endedJobs: EndedJob[] = [];

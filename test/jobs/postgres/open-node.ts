@@ -37,7 +37,6 @@ export function createNotices(): Notices {
   };
 }
 
-/** Opens a node of the cluster. */
 export async function openNode(
   world: TestSchema,
   limits: QueueLimits,

@@ -63,7 +63,6 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   };
   const { joinAs } = createQueues(() => Promise.reject(new Error('opened below')));
 
-  /** Runs a test with two nodes that have joined. */
   async function addNodes(
     run: (
       nodes: readonly (OpenedNode & Awaited<ReturnType<typeof joinAs>>)[],

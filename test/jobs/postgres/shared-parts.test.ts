@@ -47,7 +47,6 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   const createNodeOptions = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
-  /** Returns the parts of a node. */
   function createParts(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = createNodeOptions();
     const rows = createPartRows(database, schema, { node, version: () => version });

@@ -132,7 +132,6 @@ function settle(world: World, owner: number): Promise<void> {
   });
 }
 
-/** Simulates a thread that writes an artifact. */
 export function writeFile(world: World, owner: number, name: string): Promise<ArtifactRef> {
   return new Promise((resolve, reject) => {
     world.later(owner, world.between(0, 10), () => {

@@ -41,9 +41,7 @@ export interface World {
   /** Names of artifacts that a power failure could lose. */
   readonly unsettled: Set<string>;
   readonly fault: Fault | undefined;
-  /** Number of the running process. */
   process: number;
-  /** Number of calls to the ports. */
   calls: number;
   /** Number of events so far. */
   done: number;
@@ -127,7 +125,6 @@ export function formatIncarnation(job: { readonly request: unknown; readonly cre
   return `${readToken(job)}/${job.created_at}`;
 }
 
-/** Returns the job id of a token. */
 export function formatJobId(token: string): string {
   return `backtest:${token.split('-')[0]}`;
 }

@@ -51,7 +51,6 @@ function hashModels(engine: Engine): string[] {
   });
 }
 
-/** Returns golden optimisations with their multipliers. */
 function hashOptimisations(engine: Engine): string[] {
   return trackingCases.map((problem) => {
     const { point } = createSolver(engine).solve(createTrackingProgram(problem).program);
@@ -59,7 +58,6 @@ function hashOptimisations(engine: Engine): string[] {
   });
 }
 
-/** Returns a hash of all eigenvalues and eigenvectors of a matrix. */
 function hashEigenpairs(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
   engine.symmetricEigen(createRandomSymmetric(n), n, values, vectors);

@@ -14,7 +14,6 @@ function writeNumbers(values: readonly number[]): string {
 
 const stringifyValues = (values: readonly number[]): string => JSON.stringify(values).slice(1, -1);
 
-/** Random finite doubles. */
 const anyDouble = fc
   .bigInt({ min: 0n, max: 2n ** 64n - 1n })
   .map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!)

@@ -28,7 +28,6 @@ const keepFinite = (text: string | undefined) => (Number.isFinite(readNumber(tex
 const isPositive = (text: string | undefined) =>
   readNumber(text) > 0 && Number.isFinite(readNumber(text)) ? text! : '';
 
-/** Returns the dates of the dividends that the audit flags. */
 async function listFlaggedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await createFolder();
   const marketLines = rows.map((row) =>

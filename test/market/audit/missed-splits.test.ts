@@ -16,7 +16,6 @@ const DATE = formatDay(FIRST + BAR);
 
 interface PriceStory {
   readonly names?: number;
-  /** Replaces the ordinary growth of security A on a bar. */
   readonly growth?: (bar: number, ordinary: number) => number;
   /** Replaces the ordinary traded shares of A, about 1000, on a bar. */
   readonly volume?: (bar: number, ordinary: number) => number;

@@ -71,7 +71,6 @@ interface PlantingTerms {
   readonly declared: Adjustment;
   readonly large: number;
   readonly truth: readonly PlantedSplit[];
-  /** Content of the set with planted splits. */
   readonly content: MarketContent;
 }
 

@@ -33,7 +33,6 @@ const scale = (closes: readonly number[], from: number, to: number, factor: numb
 
 const audit = (closes: readonly number[]) => auditMarket(createMarket(closes), 'none', () => {}).doubts;
 
-/** Returns the closes after all repairs of at least a confidence. */
 function repair(closes: readonly number[], confidence = 0.9): number[] {
   const repairs = audit(closes).flatMap((doubt) =>
     doubt.confidence >= confidence && doubt.repair !== null ? [doubt.repair] : [],

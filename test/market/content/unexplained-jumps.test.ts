@@ -8,7 +8,6 @@ import { buildMarket, type MarketSketch } from '../../domain/backtest/market-bui
 const DATES = ['2023-04-10', '2023-04-11', '2023-04-12', '2023-04-13'];
 type Action = NonNullable<MarketSketch['actions']>[number];
 
-/** Returns the jumps of a market, and the actions whose size is reported. */
 function listWarnings(
   close: MarketSketch['close'],
   actions: readonly Action[],

@@ -35,7 +35,6 @@ const createOrder = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => 
   ...extra,
 });
 
-/** Returns the tables that a query needs. */
 async function readNeeds(query: string, extra: Partial<SqlOrder> = {}): Promise<SqlNeeds> {
   const stop = new Error('stop');
   let foundNeeds: SqlNeeds | undefined;

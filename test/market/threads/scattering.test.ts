@@ -52,13 +52,11 @@ async function write(
 interface Outcome {
   readonly read: TypedMarketResult | undefined;
   readonly codes: readonly string[];
-  /** Days that the threads reported. */
   readonly days: readonly number[];
   /** Digests that the threads computed for blocks of days. */
   readonly digests: ReadonlyMap<number, string>;
 }
 
-/** Reads files, with or without separate threads. */
 async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean): Promise<Outcome> {
   const paths = files.map(({ path }) => path);
   const scattering = isApart ? startScattering(formatSettings({ files: paths })) : undefined;

@@ -31,7 +31,6 @@ async function readClose(identifier: string, date: string): Promise<string> {
   return String(body.prices.data[0]![body.prices.columns.indexOf('CLOSE')]);
 }
 
-/** Returns the close that a correct file of the vendor has. */
 function readVendorClose(identifier: string, date: string): string {
   const [text] = Object.values(createFiles(date));
   return text!

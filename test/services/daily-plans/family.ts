@@ -8,7 +8,6 @@ import { serveFolder } from '../datasets/served-folder.js';
 import type { RunningService } from '../running-service.js';
 import { waitFor } from '../../waiting.js';
 
-/** Securities of the family's market. */
 export const SECURITIES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'];
 
 /** Sessions of New York from 1 June 2023 on. */

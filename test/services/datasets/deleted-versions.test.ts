@@ -15,7 +15,6 @@ import { createMemoryEngine } from '../../store/memory-engine.js';
 
 const COUNT = 2 * DELETED_PER_TRANSACTION + 7;
 
-/** Writes a store with a number of versions. */
 async function writeVersions(documents: DocumentStore, latest: number): Promise<void> {
   const known_at = '2024-01-02T00:00:00.000000+00:00';
   const head = { latest, content_hash: 'c', known_at, readable_from: 1, copy: null };

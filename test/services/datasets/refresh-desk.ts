@@ -75,7 +75,6 @@ interface Desk {
   refresh(wish?: RefreshRequest): Promise<RefreshReport>;
   /** Returns the content hash of the served version. */
   served(): string | undefined;
-  /** Returns the document of the store. */
   store(): Promise<DatasetDocument>;
   /** Returns the document of a store on a copy of the folder. The copy was read as a whole. */
   readWhole(): Promise<DatasetDocument>;

@@ -10,7 +10,6 @@ export const formatBars = (rows: readonly string[], columns = 'CLOSE') =>
   `identifier,date,${columns}\n${rows.join('\n')}\n`;
 export const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21'];
 
-/** Creates a folder as a store and serves it. */
 export async function serveFolder(service: RunningService, id: string, files: Readonly<Record<string, string>>) {
   const folder = join(service.root, id);
   const write = async (namedFiles: Readonly<Record<string, string>>) => {

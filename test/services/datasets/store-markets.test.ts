@@ -18,7 +18,6 @@ import { NO_TABLES } from '../../domain/backtest/market-builder.js';
 
 const DAYS = 64;
 const NAMES = ['A', 'B'];
-/** Bytes of the panels of one store. */
 const STORE_BYTES = 8 * DAYS * NAMES.length;
 
 /** Returns a market in which every close is the version number. */

@@ -62,7 +62,6 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
   const contents = new Map<string, Buffer>();
   const read: string[] = [];
 
-  /** Creates a file of the day with a content. */
   const createPublishedFile = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
     const bytes = Buffer.from(text);
     const sha256 = createHash('sha256').update(bytes).digest('hex');

@@ -19,7 +19,6 @@ export function openWorlds() {
   };
 }
 
-/** Returns the log lines of a world. */
 export const listLogLines = async (world: DeliveryWorld) =>
   (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
 

@@ -13,7 +13,6 @@ export interface SftpServer {
   readonly key: string;
   /** Fingerprint of the host key. */
   readonly fingerprint: string;
-  /** Upload folder on the server. */
   readonly folder: string;
   stop(): Promise<void>;
   /** Starts listening again on the same port. */

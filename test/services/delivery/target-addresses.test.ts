@@ -673,7 +673,6 @@ test('a text that is no address has no range', () => {
     expect([text, findAddressRange(text)]).toEqual([text, undefined]);
 });
 
-/** Keys of the service. */
 const SERVICE_KEYS = { kind: 'given', accessKeyId: 'id', secretAccessKey: 'secret', sessionToken: undefined } as const;
 
 const bucketOf = (target: object) =>

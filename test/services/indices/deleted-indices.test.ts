@@ -63,7 +63,6 @@ async function runEveryJob(id: string): Promise<readonly string[]> {
   return jobs.map(({ job_id: jobId }) => jobId);
 }
 
-/** Waits for a state before the end of the job. */
 async function waitForState(jobId: string, state: string): Promise<void> {
   while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state)
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -63,7 +63,6 @@ const generate = async (id: string, path: string) => {
   expect([status, body.callbacks]).toMatchObject([202, [{ url: formatUrl(path), state: 'waiting', attempts: 0 }]]);
   return body;
 };
-/** Waits until the callback of a job is in a state, and returns it. */
 const waitForCallback = (jobId: string, state: string) =>
   waitUntil(async () => {
     const { callbacks } = (await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body;

@@ -10,7 +10,6 @@ const DAYS = Array.from({ length: 81 }, (_, i) => new Date(Date.UTC(2023, 0, 3 +
   .filter((day) => !HOLIDAYS.has(day));
 const ENDING = 30;
 
-/** Type, value, related security and cash of an action. */
 type Terms = readonly [type: string, value: number | null, related?: string, cash?: number];
 
 /**

@@ -304,7 +304,6 @@ describe('a batch of accounts', () => {
   });
 });
 
-/** Returns a function that converts rows to a Parquet file. */
 async function createParquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
   const folder = await createTemporaryFolder();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();

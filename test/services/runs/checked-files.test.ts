@@ -42,7 +42,6 @@ async function runWhole(id: string): Promise<{ readonly columns: string; readonl
   return { columns: formatPath(columns), prices: formatPath(findPricesFile(columns)) };
 }
 
-/** Appends a day to the store. */
 const grow = () => runToEnd('/data/stores/m/refresh', { until: DAYS.shift()! });
 
 /**

@@ -37,7 +37,6 @@ afterAll(() => service.close());
 interface GroupPeriod {
   readonly weight: number;
   readonly total: number;
-  /** Contribution of returns in local currency. */
   readonly local: number;
 }
 

@@ -45,7 +45,6 @@ const openFiles = (): string[] =>
   });
 
 interface Scene {
-  /** Number of parts. */
   readonly parts: number;
   /** Position of the part that fails. Default: no part fails. */
   readonly fails?: number;

@@ -9,7 +9,6 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Serves a store in which all securities have the given number of shares. */
 async function serveShares(shares: number): Promise<void> {
   const data = DAYS.flatMap((day, t) => ['A', 'B'].map((name) => [name, day, 100 + t, shares]));
   const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data };

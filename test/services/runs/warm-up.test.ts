@@ -18,7 +18,6 @@ const RUN = 'heavy warm-up run';
 const PRACTICE_COUNT = 12;
 /** Requests of a thread for practice runs: a fixed number after each start of the thread. */
 const RUNS = Array.from({ length: PRACTICE_COUNT }, () => RUN);
-/** All warm-up requests of a thread: code, market and runs. */
 const ALL_WARMED = [...CODE_AND_MARKET, ...RUNS];
 
 test('without a served market nothing is warmed up; with one each thread loads its code and a light thread opens it, once', async () => {

@@ -96,7 +96,6 @@ test('a large file is flushed while it is written and again at the end, and does
   }
 });
 
-/** Runs a function while file writes are replaced. */
 async function runWithWrites(
   write: (this: FileHandle, rest: readonly unknown[], writeWhole: FileHandle['write']) => unknown,
   run: () => Promise<void>,

@@ -50,7 +50,6 @@ async function createLivingCluster() {
   return { folder, documents, ...(await begin(documents, folder)) };
 }
 
-/** Copies the current documents. */
 async function createCopy(documents: DocumentEngine): Promise<DocumentEngine> {
   const copy = createMemoryEngine().open();
   const document = await documents.get('artifact-store', 'shared');

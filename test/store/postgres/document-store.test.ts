@@ -37,7 +37,6 @@ if (hasPostgresql) {
   );
 }
 
-/** Runs a test with the stores of several processes on the same documents. */
 async function addStores(
   count: number,
   run: (stores: readonly DocumentStore[], world: TestSchema) => Promise<void>,

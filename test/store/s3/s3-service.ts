@@ -29,7 +29,6 @@ export interface S3Service {
   isClosed: boolean;
   /** If true, requests for artifacts wait. The store is reachable, but jobs cannot end. */
   isHeld: boolean;
-  /** Number of following bodies that the proxy damages. */
   bodiesToDamage: number;
   stop(): Promise<void>;
 }

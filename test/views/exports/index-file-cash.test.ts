@@ -60,7 +60,6 @@ interface FileInput {
 }
 const readRun = (of: Run): FileInput => ({ columns: createColumns(of), market: of.index.book.sm.market });
 
-/** Returns the rows of a table as they are in its file. */
 function listRows(
   table: typeof produceClosing | typeof produceOpening | typeof produceLevels,
   read: FileInput,

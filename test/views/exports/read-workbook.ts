@@ -3,9 +3,7 @@ import { formatDay } from '#domain/base/time.js';
 
 export interface Sheet {
   readonly name: string;
-  /** Number of frozen rows at the top. */
   readonly frozenRows: number;
-  /** Number of cells with a formula. */
   readonly formulas: number;
   /** Rows of cells. A cell with a date style is a day as YYYY-MM-DD. An empty cell is null. */
   readonly rows: readonly (readonly (string | number | null)[])[];

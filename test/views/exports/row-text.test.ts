@@ -41,7 +41,6 @@ function writeRows(columns: readonly NamedColumn[], count: number, batch = count
   return Buffer.concat(pieces).toString();
 }
 
-/** Returns the rows formatted by joining strings. */
 function joinRows(columns: readonly NamedColumn[], count: number): string {
   const formatCell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : formatCsvText(values.texts[values.codes[row]!]!);

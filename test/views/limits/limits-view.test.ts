@@ -33,7 +33,6 @@ function listBreachPeriods(isBeyond: readonly boolean[]): [number, number | null
   return results;
 }
 
-/** Returns the sums of weights by issuer. */
 function sumByIssuer(weights: readonly number[], issuers: readonly string[]): number[] {
   const sums = new Map<string, number>();
   weights.forEach((weight, i) => sums.set(issuers[i]!, (sums.get(issuers[i]!) ?? 0) + weight));
@@ -144,7 +143,6 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
   },
 );
 
-/** Creates a cache of all figures, by their inputs. */
 function createFigureCache(): FigureCache {
   const keptFigures = new Map<string, DatedFigures>();
   return (what, size) => {

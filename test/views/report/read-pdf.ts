@@ -204,7 +204,6 @@ function joinText({ texts }: PdfPage): string {
     .join('\n');
 }
 
-/** Returns pairs of overlapping texts on a page. */
 export function listOverlaps({ texts }: PdfPage): [string, string][] {
   const boxes = texts
     .map(({ text, x, y, width, size }) => ({

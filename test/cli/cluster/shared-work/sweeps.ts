@@ -33,7 +33,6 @@ async function startSweep({ ask }: RunningService, name: string): Promise<string
   return body.job_id;
 }
 
-/** Returns the table of a finished sweep without its id. */
 async function readTable(service: RunningService, jobId: string): Promise<object> {
   const { status, error, result } = await service.waitForJob(jobId);
   expect([status, error]).toEqual(['succeeded', null]);

@@ -52,7 +52,6 @@ export interface ExtendTerms {
   readonly datesMax?: number;
 }
 
-/** Returns the extended run, or the reason why it cannot be extended. */
 export function extend(
   plan: BacktestPlan,
   market: MarketData,

@@ -25,7 +25,6 @@ function parseShape(text: string): Shape {
   ) as Shape;
 }
 
-/** Returns the parts of a packed record that the shape contains. */
 function selectMembers(packedValue: unknown, shape: Shape): unknown {
   const isWhole = shape === null || packedValue === null || Object.hasOwn(packedValue as object, 'portfolioRows');
   if (isWhole) return packedValue;

@@ -24,7 +24,6 @@ function createBytes(count = DATES.length, close: Record<string, number[]> = CLO
 
 const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** Returns the file with one number of a block changed. */
 function changeBlock(bytes: Uint8Array<ArrayBuffer>, block: BlockName, element: number): Uint8Array {
   const copy = bytes.slice();
   const { offset } = openBytes(bytes).header.blocks[block]!;

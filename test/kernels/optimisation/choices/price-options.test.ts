@@ -21,7 +21,6 @@ function createRandomProblem(items: number, seed: number): OptionProblem {
   return { starts, costs, amounts, lower, upper };
 }
 
-/** Returns the lowest cost by enumerating all choices. */
 function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): number {
   const items = starts.length - 1;
   let lowest = Infinity;

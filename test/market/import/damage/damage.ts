@@ -5,7 +5,6 @@ import { readImport } from '#market/read/import.js';
 import { createTemporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
-/** Creates a folder for damaged files. */
 export const createFolder = createTemporaryFolder;
 
 export interface Outcome {

@@ -39,7 +39,6 @@ export async function requireImport(id: string, body: unknown): Promise<RiskMode
   return result;
 }
 
-/** Sends a file as the body of an import request. */
 export async function sendFile(id: string, query: string, type: string, bytes: string | Uint8Array) {
   const response = await fetch(`${service.url()}/risk-models/${id}/import?${query}`, {
     method: 'POST',

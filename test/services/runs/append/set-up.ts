@@ -39,7 +39,6 @@ let folder: string;
 /** Current number of sessions in the store. */
 export let sessions = 420;
 
-/** Returns the market with only this number of sessions. */
 export function cutMarket(rows: number): MarketContent {
   const names = WHOLE_CONTENT.identifiers.length;
   const last = WHOLE_CONTENT.dates[rows - 1]!;

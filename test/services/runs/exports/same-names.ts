@@ -4,7 +4,6 @@ import { runHere } from '../../../cli/process.js';
 import { parseCsvTable } from './csv-table.js';
 import { IDS, readJson, service, type Row } from './set-up.js';
 
-/** Columns that identify a row. */
 const KEYS = ['date', 'identifier', 'group', 'rule', 'row', 'begin', 'type', 'side', 'reason'];
 
 /** Commands whose tables belong to a run. Some tables are of a single date and omit the column of the date. */

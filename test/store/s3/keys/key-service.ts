@@ -11,7 +11,6 @@ export interface KeyService {
   readonly signed: string[];
   /** Lifetime of issued keys in ms. If it is negative, the keys have already expired. */
   lifeMs: number;
-  /** Status and error code that the service returns in place of keys. */
   refusal: readonly [status: number, code: string] | undefined;
   /** True while requests for keys receive no response. */
   isSilent: boolean;

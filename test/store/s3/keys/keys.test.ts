@@ -23,7 +23,6 @@ afterEach(() => service.stop());
 const ROLE = 'arn:aws:iam::111122223333:role/divisor';
 type Environment = Readonly<Record<string, string>>;
 
-/** Returns the settings that a process reads from an environment. */
 const readKeySettings = (environment: Environment): AwsSettings =>
   selectAwsSettings(
     readSettings([], { AWS_SHARED_CREDENTIALS_FILE: '/dev/null/a', AWS_CONFIG_FILE: '/dev/null/b', ...environment })

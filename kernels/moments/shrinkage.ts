@@ -61,33 +61,6 @@ export function sumCorrelations(row: Float64Array, i: number, volatilities: Floa
 }
 
 /**
- * Returns the shrinkage target of a covariance matrix.
- *
- * @param target       Kind of the target.
- * @param covariance   [assets x assets] row-major, symmetric.
- * @param assets       Order, at least 1.
- * @param correlation  Mean off-diagonal correlation of the matrix; not read for the scaled identity.
- * @returns            Target in low-rank form, in the unit of the matrix.
- * @throws             KernelFault on a shape mismatch.
- * @cost               Order assets.
- * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J.
- *                     Multivariate Analysis 88(2), 365-411.
- */
-export function createShrinkageTarget(
-  target: ShrinkageTarget,
-  covariance: Float64Array,
-  assets: number,
-  correlation: number,
-): CovarianceTarget {
-  const volatilities = computeVolatilities(covariance, assets);
-  return createTarget(
-    target,
-    volatilities.map((volatility, i) => (volatility === 0 ? 0 : covariance[i * assets + i]!)),
-    correlation,
-  );
-}
-
-/**
  * Returns the shrinkage target for given variances.
  *
  * @param target       Kind of the target.
@@ -96,7 +69,8 @@ export function createShrinkageTarget(
  * @returns            Target in low-rank form, in the unit of the variances.
  * @throws             KernelFault if there is no security.
  * @cost               Order assets.
- * @source             See `createShrinkageTarget`.
+ * @source             Ledoit & Wolf (2004), J. Portfolio Management 30(4), 110-119; Ledoit & Wolf (2004), J.
+ *                     Multivariate Analysis 88(2), 365-411.
  */
 export function createTarget(target: ShrinkageTarget, variances: Float64Array, correlation: number): CovarianceTarget {
   assert(variances.length >= 1, 'variances: 0 names, at least 1 needed');
@@ -115,45 +89,6 @@ export function createTarget(target: ShrinkageTarget, variances: Float64Array, c
     scale: variances.map(Math.sqrt),
     addedVariances: variances.map((variance) => (1 - correlation) * variance),
   };
-}
-
-/**
- * Shrinks a covariance matrix towards a target and scales it, in place: S := scale (intensity F + (1 - intensity) S).
- *
- * @param covariance  [assets x assets] row-major, symmetric; overwritten, exactly symmetric.
- * @param target      Target in the unit of the matrix.
- * @param intensity   Weight on the target in [0, 1]; 0 only scales the matrix, 1 gives the scaled target.
- * @param scale       Factor on the result, for example the number of periods per year.
- * @returns           Nothing; the result is in `covariance`.
- * @throws            KernelFault on a shape mismatch or an intensity outside [0, 1].
- * @cost              One pass over the matrix.
- * @source            Ledoit & Wolf (2004), J. Portfolio Management 30(4), eq. 2.
- */
-export function shrink(covariance: Float64Array, target: CovarianceTarget, intensity: number, scale: number): void {
-  const assets = target.addedVariances.length;
-  assert(covariance.length === assets * assets, `covariance: ${covariance.length} values for ${assets} assets`);
-  assert(intensity >= 0 && intensity <= 1, `intensity: ${intensity}, outside [0, 1]`);
-  for (let i = 0; i < assets; i++) shrinkRow(covariance, i, target, intensity, scale);
-}
-
-function shrinkRow(
-  covariance: Float64Array,
-  i: number,
-  target: CovarianceTarget,
-  intensity: number,
-  scale: number,
-): void {
-  const assets = target.addedVariances.length;
-  const row = i * assets;
-  const keep = 1 - intensity;
-  const common = target.common * target.scale[i]!;
-  const variance = target.common * (target.scale[i]! * target.scale[i]!) + target.addedVariances[i]!;
-  covariance[row + i] = scale * (intensity * variance + keep * covariance[row + i]!);
-  for (let j = i + 1; j < assets; j++) {
-    const value = scale * (intensity * (common * target.scale[j]!) + keep * covariance[row + j]!);
-    covariance[row + j] = value;
-    covariance[j * assets + i] = value;
-  }
 }
 
 function computeVolatilities(covariance: Float64Array, assets: number): Float64Array {

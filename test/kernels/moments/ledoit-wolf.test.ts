@@ -2,15 +2,14 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import {
-  computeAverageCorrelation,
   computeLedoitWolfIntensity,
-  createShrinkageTarget,
   measureTargetDistances,
   type ShrinkageTarget,
 } from '#kernels/moments/shrinkage.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
 import { createMatrices } from '../arbitraries.js';
 import { readGolden } from '../golden.js';
+import { createMatrixTarget } from './shrinkage-target.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
 
 function computeIntensity(returns: Float64Array, assets: number, kind: ShrinkageTarget, ddof = 1): number {
@@ -21,7 +20,7 @@ function computeIntensity(returns: Float64Array, assets: number, kind: Shrinkage
   const rescale = (observations - 1) / (observations - ddof);
   for (let k = 0; k < covariance.length; k++) covariance[k]! *= rescale;
   for (let k = 0; k < panel.length; k++) panel[k]! *= Math.sqrt(rescale);
-  const target = createShrinkageTarget(kind, covariance, assets, computeAverageCorrelation(covariance, assets));
+  const target = createMatrixTarget(kind, covariance, assets);
   const dispersion = 1 / (observations - ddof);
   return computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), {
     rowFactors: new Float64Array(observations).fill(dispersion),
@@ -143,7 +142,7 @@ describe('computeLedoitWolfIntensity', () => {
   });
 
   test('refuses a panel of another shape', () => {
-    const target = createShrinkageTarget('scaled_identity', Float64Array.of(1), 1, 0);
+    const target = createMatrixTarget('scaled_identity', Float64Array.of(1), 1);
     const weights = { rowFactors: new Float64Array(3), dispersion: 1 };
     expect(() => computeLedoitWolfIntensity(new Float64Array(2), target, { frobenius2: 1, gamma: 1 }, weights)).toThrow(
       KernelFault,

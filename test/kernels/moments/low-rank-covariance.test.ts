@@ -4,13 +4,7 @@ import { KernelFault } from '#kernels/assert.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computeSampleCovariance, fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
-import {
-  computeAverageCorrelation,
-  computeLedoitWolfIntensity,
-  createShrinkageTarget,
-  measureTargetDistances,
-  shrink,
-} from '#kernels/moments/shrinkage.js';
+import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/shrinkage.js';
 import {
   expandCovariance,
   estimateLowRankCovariance,
@@ -20,31 +14,25 @@ import {
 import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
+import { computeTargetByDefinition, createMatrixTarget } from './shrinkage-target.js';
 
 /** Computes the estimate with every intermediate matrix. */
 function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Shrinkage) {
   const panel = returns.slice();
   const covariance = new Float64Array(assets * assets);
-  const moments = computeSampleCovariance(
-    panel,
-    assets,
-    covariance,
-    shrinkage.weights === undefined ? {} : { weights: shrinkage.weights },
-  );
-  const target = createShrinkageTarget(
-    shrinkage.target,
-    covariance,
-    assets,
-    computeAverageCorrelation(covariance, assets),
-  );
+  const moments = computeSampleCovariance(panel, assets, covariance);
+  const target = createMatrixTarget(shrinkage.target, covariance, assets);
   const observations = returns.length / assets;
   const intensity =
     shrinkage.intensity ??
     (shrinkage.method === 'shape'
       ? assets / (assets + observations)
       : computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), moments));
-  shrink(covariance, target, intensity, shrinkage.scale);
-  return { covariance, intensity };
+  const expected = computeTargetByDefinition(shrinkage.target, covariance, assets);
+  return {
+    covariance: covariance.map((value, k) => shrinkage.scale * (intensity * expected[k]! + (1 - intensity) * value)),
+    intensity,
+  };
 }
 
 const shrinkages = fc.record({

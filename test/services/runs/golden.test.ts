@@ -53,6 +53,7 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
     const { body } = await service.finished(`backtest:${id}`);
     expect(body.error).toBeNull();
     const { result } = body;
+    close(result.index_level.data, expected.index_level);
     close(result.level.data, expected.level);
     close(result.returns.data, expected.returns);
     close(result.drawdown.data, expected.drawdown);
@@ -96,6 +97,7 @@ describe.each(['price', 'total'] as const)('the four-name index in %s return ove
       '2024-01-03T00:00:00+00:00',
       '2024-01-10T00:00:00+00:00',
     ]);
+    expect(Math.abs(body.residual)).toBeLessThan(1e-12);
     close(body.cost_drag, expected.attribution.cost_drag);
     close(body.cap_drag, expected.attribution.cap_drag);
     for (const row of body.contributions) {

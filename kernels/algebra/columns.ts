@@ -17,7 +17,6 @@ export interface RowWeights {
  * @param rows     Weights of the means, and factors.
  * @param means    [columns], overwritten with the column means.
  * @param squares  [columns], overwritten with the sums of squares of the resulting columns.
- * @returns        Nothing; `x` is centred and scaled.
  * @throws         KernelFault on a shape mismatch.
  * @cost           Two passes over the panel.
  * @source         Definition. Each column is summed first row to last, independent of its neighbours: results are
@@ -72,7 +71,6 @@ export interface ColumnGroups {
  * @param x       [rows x columns] row-major, finite; becomes deviations from the means of the groups.
  * @param groups  Assignment of columns to groups.
  * @param means   [rows x count], overwritten with the means.
- * @returns       Nothing; `x` is centred.
  * @throws        KernelFault on a shape mismatch or a group without columns.
  * @cost          Reads each value twice and divides once per mean.
  * @source        Least squares on indicators: fitted values are group means. Each group is summed from first to last
@@ -118,7 +116,6 @@ export function assertGroups(
  * Sums the squared deviations from the mean for each column of a panel.
  * @param x    [rows x columns] row-major; not changed.
  * @param out  [columns], overwritten.
- * @returns    Nothing; the sums are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       Two passes over the panel.
  * @source     Definition; bit-identical to `centreColumns` with factors of 1 on every engine.
@@ -160,7 +157,6 @@ export interface ColumnSelection {
  * @param x          [rows x width] row-major.
  * @param selection  Selected columns, and the constant to subtract.
  * @param out        [rows x columns] row-major, overwritten.
- * @returns          Nothing; `out` holds the columns.
  * @throws           KernelFault on a shape mismatch or a column outside the panel.
  * @cost             One pass over both panels.
  * @source           Definition: results are bit-identical on every engine.

@@ -128,7 +128,6 @@ function swapRows(values: Float64Array, width: number, one: number, other: numbe
  * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; entries above the diagonal are not read.
  * @param n  Order.
  * @param b  [n x columns] row-major; becomes X.
- * @returns  Nothing; the solution is in `b`.
  * @throws   KernelFault on a shape mismatch.
  * @cost     n^2 * columns / 2 multiply-adds; no scratch.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 3.1.
@@ -147,7 +146,6 @@ export function solveLower(l: Float64Array, n: number, b: Float64Array): void {
  * @param l  [n x n] row-major, lower triangular with a nonzero diagonal; entries above the diagonal are not read.
  * @param n  Order.
  * @param b  [n x columns] row-major; becomes X.
- * @returns  Nothing; the solution is in `b`.
  * @throws   KernelFault on a shape mismatch.
  * @cost     n^2 * columns / 2 multiply-adds; no scratch.
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 3.1.

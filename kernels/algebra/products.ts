@@ -18,7 +18,6 @@ export interface ProductShape {
  * @param a      [rows x inner], or [inner x rows] when transposed.
  * @param b      [inner x columns], or [columns x inner] when transposed.
  * @param out    [rows x columns], overwritten; must not overlap `a` or `b`.
- * @returns      Nothing; the result is in `out`.
  * @throws       KernelFault on a shape mismatch.
  * @cost         rows * inner * columns multiply-adds; no scratch.
  * @source       Dongarra et al. (1990), A set of level 3 basic linear algebra subprograms, ACM TOMS 16(1), GEMM.
@@ -75,7 +74,6 @@ function addScaledColumn(
  * @param a    [rows x columns] row-major; rows and columns are the lengths of `out` and `x`.
  * @param x    [columns].
  * @param out  [rows], overwritten; must not overlap `x`.
- * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       rows * columns multiply-adds, one pass over `a`; no scratch.
  * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
@@ -93,7 +91,6 @@ export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void 
  * @param a    [rows x columns] row-major; rows and columns are the lengths of `x` and `out`.
  * @param x    [rows].
  * @param out  [columns], overwritten; must not overlap `x`.
- * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       rows * columns multiply-adds, one pass over `a`; no scratch.
  * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
@@ -124,7 +121,6 @@ const BLOCK_ORDER = 32;
  *
  * @param a  [n x n] row-major; becomes exactly symmetric.
  * @param n  Order, at least 0.
- * @returns  Nothing; the lower triangle of `a` is overwritten.
  * @throws   KernelFault on a shape mismatch.
  * @cost     n^2 / 2 copies in blocks of order 32, written row by row; memory-bound.
  * @source   Definition.
@@ -160,7 +156,6 @@ export interface RankOneUpdate {
  * @param out     [n x n] row-major; the part below the diagonal is neither read nor written.
  * @param x       [n].
  * @param update  Decay of the matrix and factor on the outer product.
- * @returns       Nothing; the upper triangle of `out` is updated.
  * @throws        KernelFault on a shape mismatch.
  * @cost          n^2 / 2 multiply-adds, one pass over half of `out`; memory-bound.
  * @source        Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),
@@ -181,7 +176,6 @@ export function rankOneUpdate(out: Float64Array, x: Float64Array, { decay, facto
  *
  * @param x    Matrix of any shape.
  * @param out  Same length as `x`, overwritten; may be `x` itself.
- * @returns    Nothing; the squares are in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       One pass, bound by memory.
  * @source     Definition (the Hadamard square).
@@ -225,7 +219,6 @@ function addOuterUpper(x: Float64Array, row: number, columns: number, out: Float
  * @param a    [n x n] row-major; the part below the diagonal is not read.
  * @param x    [n].
  * @param out  [n], overwritten; must not overlap `x`.
- * @returns    Nothing; the result is in `out`.
  * @throws     KernelFault on a shape mismatch.
  * @cost       n^2 multiply-adds, one pass over half of `a`; no scratch.
  * @source     Dongarra et al. (1988), An extended set of Fortran basic linear algebra subprograms, ACM TOMS 14(1),

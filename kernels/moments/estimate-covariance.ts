@@ -103,7 +103,6 @@ type RepairEngine = Pick<Engine, 'precision' | 'allocate' | 'scope' | 'symmetric
  * @param engine      Engine that decomposes and multiplies.
  * @param covariance  [assets x assets] row-major, symmetric, diagonal not negative; overwritten.
  * @param assets      Order.
- * @returns           Nothing; the repaired matrix is in `covariance`, with a bit-identical diagonal.
  * @throws            KernelFault on a shape mismatch; Error if an entry is not finite.
  * @cost              All eigenpairs and assets^3 / 2 multiply-adds; scratch of two matrices.
  * @source            Higham (2002), IMA J. Numerical Analysis 22(3), 329-343, one projection; rescaling as in Rebonato

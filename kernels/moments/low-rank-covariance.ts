@@ -110,7 +110,6 @@ export function estimateLowRankCovariance(
  * @param covariance  Low-rank covariance.
  * @param v           [assets].
  * @param out         [assets], overwritten; must not be `v`.
- * @returns           Nothing; the product is in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              2 * observations * assets multiply-adds, two passes over the panel.
  * @source            Definition: scale ((1 - intensity) X'X + intensity F) v, evaluated from the right.
@@ -146,7 +145,6 @@ export function multiplyLowRank(
  * @param engine      Engine that multiplies.
  * @param covariance  Low-rank covariance.
  * @param out         [assets x assets] row-major, overwritten; exactly symmetric.
- * @returns           Nothing; the matrix is in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              observations * assets^2 / 2 multiply-adds and one pass over the matrix.
  * @source            Definition.

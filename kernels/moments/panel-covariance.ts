@@ -48,7 +48,6 @@ export function countTriangleEntries(assets: number, from: number, to: number): 
  * @param from        First row.
  * @param to          One past the last row.
  * @param out         Entries of the rows, overwritten: each row from its diagonal on, row after row.
- * @returns           Nothing; the rows are in `out`. Entries are bit-identical to those of `expandCovariance`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              One multiply-add per row of the panel and entry; scratch for the columns of the requested rows and
  *                    for 1,024 further columns.
@@ -134,7 +133,6 @@ export function computeDeviations(
  * @param from        First row.
  * @param deviations  Square roots of the diagonal, [assets].
  * @param out         Overwritten with the sum of each row right of the diagonal, [rows].
- * @returns           Nothing; the sums are in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              One division per entry.
  * @source            Definition; see `computeAverageCorrelation`.

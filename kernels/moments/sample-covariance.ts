@@ -80,7 +80,6 @@ function computeRowFactors(observations: number, weights: Float64Array | undefin
  *
  * @param halfLife  Number of observations after which a weight has halved, above 0; Infinity gives equal weights.
  * @param out       Weights, [observations], overwritten; the last one is the largest, and the sum is 1.
- * @returns         Nothing; the weights are in `out`.
  * @throws          KernelFault if the half-life is not positive.
  * @cost            One multiplication and one division per observation; no scratch.
  * @source          RiskMetrics Technical Document, 4th ed. (1996), section 5.2, with decay 0.5^(1/half-life).
@@ -172,7 +171,6 @@ type VisitMoments = (observation: number, means: Float64Array, covariance: Float
  * @param window   Number of observations of the window, at least 2.
  * @param visit    Receives the moments of each complete window: its last observation, means [columns], covariance
  *                 [columns x columns], ddof 1.
- * @returns        Nothing.
  * @throws         KernelFault on a shape mismatch or a window below 2.
  * @cost           4 products of order columns^2 per observation, whatever the window. Sums are taken about the mean of
  *                 a recent window and recomputed once per window length, so that rounding errors do not accumulate.
@@ -210,7 +208,6 @@ export function visitRollingCovariances(
  * @param columns   Number of columns of `panel`, at least 1.
  * @param halfLife  Number of observations after which a weight has halved, above 0.
  * @param visit     Receives the moments from the second observation on; the covariance is unbiased for the weights.
- * @returns         Nothing.
  * @throws          KernelFault on a shape mismatch or a half-life that is not positive.
  * @cost            One product of order columns^2 per observation.
  * @source          West (1979), Updating mean and variance estimates, Communications of the ACM 22(9), 532-535, with

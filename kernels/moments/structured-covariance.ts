@@ -14,7 +14,6 @@ type RebuildingEngine = Pick<Engine, 'precision' | 'symmetricRankK' | 'gemm'>;
  * @param vectors  Eigenvectors as rows, [n x n]; overwritten.
  * @param values   Eigenvalues, [n], not negative.
  * @param out      [n x n] row-major, overwritten; exactly symmetric.
- * @returns        Nothing; the matrix is in `out`.
  * @throws         KernelFault on a shape mismatch.
  * @cost           n^3 / 2 multiply-adds.
  * @source         Definition: the sum of each eigenvalue times the outer product of its eigenvector.
@@ -41,7 +40,6 @@ export function rebuild(
  * @param matrix  [n x n] row-major, symmetric; overwritten, exactly symmetric.
  * @param n       Order, at least 1.
  * @param change  Maps the ascending eigenvalues, [n], to the new ones, which must not be negative.
- * @returns       Nothing; the result is in `matrix`.
  * @throws        Error if the matrix is not finite.
  * @cost          An eigenproblem of order n, and n^3 / 2 multiply-adds.
  * @source        Definition; see `rebuild`.
@@ -216,7 +214,6 @@ type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
  * @param threshold   Minimum size of a move in standard deviations, at least 0.
  * @param out         [assets x assets] row-major, overwritten; symmetric, 1 on the diagonal. Not always positive
  *                    semi-definite.
- * @returns           Nothing; the statistic is in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              Two products of observations * assets^2 / 2; scratch of two panels and a matrix.
  * @source            Gerber, Markowitz, Ernst, Miao, Javid & Sargen (2022), The Gerber statistic: a robust co-movement
@@ -266,7 +263,6 @@ type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'sco
  * @param assets  Number of columns of the panel.
  * @param lags    Number of lags, a whole number below the number of observations; 0 gives the plain covariance.
  * @param out     [assets x assets] row-major, overwritten; exactly symmetric.
- * @returns       Nothing; the covariance is in `out`.
  * @throws        KernelFault on a shape mismatch or too many lags.
  * @cost          (1/2 + lags) * observations * assets^2 multiply-adds; scratch of a matrix.
  * @source        Newey & West (1987), Econometrica 55(3), 703-708; weighted observations as in Menchero, Orr & Wang
@@ -428,7 +424,6 @@ export interface StructuredRequest {
  * @param assets   Columns of `panel`, at least 1.
  * @param request  The estimator and its settings.
  * @param out      [assets x assets] row-major, overwritten; symmetric.
- * @returns        Nothing; the covariance is in `out`.
  * @throws         KernelFault on a shape mismatch; Error if the panel is not finite.
  * @cost           observations * assets^2 / 2 per product; eigenpairs for `nonlinear` and `denoised`.
  * @source         See the estimators.

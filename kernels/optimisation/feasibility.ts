@@ -1,4 +1,4 @@
-import { type Certificate, isHard, measureInfeasibility } from './program/optimality.js';
+import { type Certificate, findLargest, isHard, measureInfeasibility } from './program/optimality.js';
 import { computeNormLength, type Kink, type Norm, type Point, type Program, sumKinks } from './program/program.js';
 import type { Solver } from './solve-program.js';
 
@@ -52,10 +52,7 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityR
       ...rows,
       lower: rows.lower.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? -Infinity : bound)),
       upper: rows.upper.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? Infinity : bound)),
-      penalty: Float64Array.from(
-        { length: rows.count },
-        (_, r) => 1 / (findLargestEntry(rows.coefficients, r * n, n) || 1),
-      ),
+      penalty: Float64Array.from({ length: rows.count }, (_, r) => 1 / (findLargest(rows.coefficients, r * n, n) || 1)),
     },
     kinks: hardKinks,
     norms: [],
@@ -159,10 +156,4 @@ function computeTotalViolation({ n, rows, kinks }: Program, x: Float64Array): nu
   }
   for (const kink of kinks) if (kink.limit !== null) total += Math.max(0, sumKinks(kink, x) - kink.limit);
   return total;
-}
-
-function findLargestEntry(values: Float64Array, from: number, count: number): number {
-  let largest = 0;
-  for (let i = from; i < from + count; i++) largest = Math.max(largest, Math.abs(values[i]!));
-  return largest;
 }

@@ -75,7 +75,6 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
  * @param counter  [4] words; not changed.
  * @param key      [2] words; not changed.
  * @param out      [4] words, overwritten.
- * @returns        Nothing; the block is in `out`.
  * @throws         KernelFault on a shape mismatch.
  * @cost           20 products of 32 x 32 bits.
  * @source         Salmon, Moraes, Dror & Shaw (2011), SC'11, section 4.2.

@@ -47,7 +47,6 @@ export interface PathTallies {
  * sessions.
  * @param request  Model, horizon, seed, first path and bins.
  * @param tallies  Counts are added to the existing ones; the other arrays are overwritten.
- * @returns        Nothing; the results are in `tallies`.
  * @throws         KernelFault on a shape mismatch, an empty history or a block length outside 1 to the length of the
  *                 history.
  * @cost           paths * horizon steps of about 10 operations; a bootstrap block costs a quarter of a Philox block, a

@@ -34,7 +34,6 @@ export function countHalves(blocks: number): number {
  *              ties share the mean of their ranks) and its ratio there. Each division of the blocks gives two choices,
  *              first the one on the half that contains the first block. Divisions that agree up to a block are ordered
  *              by it: first those with the block in this half.
- * @returns     Nothing; `out` holds the figures.
  * @throws      KernelFault on a shape mismatch.
  * @cost        About 4 C(S, S/2) N: 13 million ratios for 1,000 variants over 16 blocks.
  * @source      Definition. Bit-identical on every engine: the sums of a half are computed by adding its blocks in

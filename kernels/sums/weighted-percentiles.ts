@@ -22,7 +22,6 @@ const SLACK_SHARE = 1e-12;
  * @param out     [2 + shares], overwritten: the mean by the weights with their signs, NaN if these add up to 0; the
  *                share of the weights, by their magnitude, that has a value; for each share the least value at or below
  *                which that share of the magnitudes lies, NaN if no weight has a value.
- * @returns       Nothing; `out` holds the figures.
  * @throws        KernelFault on a shape mismatch.
  * @cost          O(n log n); engines part the range of the values instead, O(n) on average.
  * @source        Definition. Mean and coverage have the same bits on every engine, and so have percentiles whose share is

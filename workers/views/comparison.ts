@@ -142,7 +142,7 @@ function refuseTooEarly({ indexId, day }: BenchmarkInput, begins: string): Refus
   );
 }
 
-function requireMarket({ market }: BenchmarkInput): MarketData {
+export function requireMarket({ market }: { readonly market: MarketData | null }): MarketData {
   if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
   return market;
 }

@@ -101,7 +101,14 @@ import {
 } from '../input/inputs.js';
 import { copyWithHash, wrapStoppable } from '../output/task-outputs.js';
 import { getFigures, useRunFile } from '../run-files.js';
-import { openCompared, showComparison, showGroups, showReconciliation, showRollingRisk } from './comparison.js';
+import {
+  openCompared,
+  requireMarket,
+  showComparison,
+  showGroups,
+  showReconciliation,
+  showRollingRisk,
+} from './comparison.js';
 import {
   type ComparedWeights,
   type ComputedView,
@@ -723,7 +730,7 @@ async function showWeights(input: InputOfView<'weights'>, { report }: TaskContro
   const market = handle && openCachedMarket(handle);
   const { compared, measured } = await runOnEngine((engine) => {
     const otherComparedBenchmark =
-      benchmark && openCompared({ ...benchmark, onPart }, requireMarket(market), runHoldings.header);
+      benchmark && openCompared({ ...benchmark, onPart }, requireMarket({ market }), runHoldings.header);
     const comparedWeights = otherComparedBenchmark && otherComparedBenchmark.weightsOn(engine, runHoldings.weights.day);
     const comparedSide = otherComparedBenchmark && { id: otherComparedBenchmark.id, weights: comparedWeights! };
     if (model !== null)
@@ -752,11 +759,6 @@ async function showWeights(input: InputOfView<'weights'>, { report }: TaskContro
     risk: measured?.risk ?? null,
     activeRisk: measured?.active ?? null,
   });
-}
-
-function requireMarket(market: MarketData | null): MarketData {
-  if (!market) throw new Refusal('NO_DATA_SOURCE', 'No data store is active to run the benchmark on.');
-  return market;
 }
 
 /** Returns the latest shares outstanding of a security on or before a day. Returns null if the market has none. */

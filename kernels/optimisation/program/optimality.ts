@@ -259,7 +259,7 @@ function computeValue(coefficients: Float64Array, from: number, x: Float64Array)
   return total;
 }
 
-function findLargest(values: Float64Array, from: number, count: number): number {
+export function findLargest(values: Float64Array, from: number, count: number): number {
   let largest = 0;
   for (let i = from; i < from + count; i++) largest = Math.max(largest, Math.abs(values[i]!));
   return largest;

@@ -47,6 +47,7 @@ import {
   type ReviewEvaluator,
   type ReviewMemory,
   type SectionFunction,
+  toFinite,
 } from './functions.js';
 import type { RollingStatistics } from './rolling-statistics.js';
 import {
@@ -320,9 +321,6 @@ function combineInto(out: Float64Array, { operator, left, right }: Combination):
       break;
   }
 }
-
-/** Returns x, or missing if it is not finite. */
-const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
 function computeComparison(node: ComparisonNode, source: ValueSource, evaluator: Evaluator): Uint8Array {
   const { field, comparison, value } = node;

@@ -279,7 +279,7 @@ const defineUnary = (
 });
 
 /** Returns x, or missing if it is not finite. */
-const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
+export const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
 /** Defines a function that combines its operands from left to right. Its value is missing if any operand is missing. */
 const defineFold = (

@@ -13,7 +13,7 @@ import {
   createErrorFinding,
   FIXED_TREATMENT,
   IndexDocument,
-  isObject as isJsonObject,
+  isObject,
   isOverlayDocument,
   isRuleDocument,
   listSources,
@@ -77,10 +77,6 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     else mergedObject[name] = mergePatch(mergedObject[name], value);
   }
   return mergedObject;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Version of a methodology with the day from which its reviews follow it. */
@@ -195,7 +191,7 @@ function reportIdleAmendment(
     return [{ ...about, path: `${path}.changes`, message }];
   }
   const { rebalance, reviews, overlay } = text;
-  const isReviewed = !isJsonObject(rebalance) || rebalance['frequency'] !== 'none' || reviews !== undefined;
+  const isReviewed = !isObject(rebalance) || rebalance['frequency'] !== 'none' || reviews !== undefined;
   if (isReviewed || overlay !== undefined || amendment.rebalance === true) return [];
   const message = `${path} never takes effect, because the index has no review on or after ${amendment.effective_from}. Set rebalance to true, or add a schedule to the amendment.`;
   return [{ ...about, path: `${path}.effective_from`, message }];
@@ -217,7 +213,7 @@ interface RequestedAmendment {
 }
 
 const isAmendment = (value: unknown): value is RequestedAmendment =>
-  isJsonObject(value) && typeof value['effective_from'] === 'string' && isJsonObject(value['changes']);
+  isObject(value) && typeof value['effective_from'] === 'string' && isObject(value['changes']);
 
 function reportOrder(amendments: readonly RequestedAmendment[], { base_date: base }: UncheckedBody): Finding[] {
   return amendments.flatMap(({ effective_from: date }, k) => {
@@ -252,8 +248,8 @@ function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
         accepted: [...AMENDABLE_MEMBERS],
       }),
     ),
-    ...findFixedTreatment(isJsonObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
-    ...(isJsonObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
+    ...findFixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
+    ...(isObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
       ? [
           createErrorFinding(
             'NOT_IN_CHOICES',
@@ -268,7 +264,7 @@ function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
 /** Reports changes of return variant and reinvestment. These determine the series of an index on all sessions. */
 function findFixedTreatment(treatment: unknown, path: string): Finding[] {
   if (treatment === undefined) return [];
-  if (!isJsonObject(treatment))
+  if (!isObject(treatment))
     return [createErrorFinding('IMMUTABLE_FIELD', path, 'An amendment cannot remove treatment.')];
   return FIXED_TREATMENT.filter((member) => member in treatment).map((member) =>
     createErrorFinding(

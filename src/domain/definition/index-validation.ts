@@ -413,13 +413,13 @@ type RawBody = Readonly<Record<string, unknown>>;
  * may state any objective by only its type. Documents of later versions are unchanged.
  */
 function applyOlderSettings(body: unknown): unknown {
-  return isRecord(body) ? applyOlderMathematics(applyOlderObjective(body)) : body;
+  return isObject(body) ? applyOlderMathematics(applyOlderObjective(body)) : body;
 }
 
 /** Returns a derivation of a version up to 0.7.0, which stated every objective by its type, with an object instead. */
 function applyOlderObjective(body: RawBody): RawBody {
   const { derivation } = body;
-  if (!isRecord(derivation)) return body;
+  if (!isObject(derivation)) return body;
   const { objective: type = PLAIN_OBJECTIVE } = derivation;
   if (typeof type !== 'string' || type === PLAIN_OBJECTIVE) return body;
   return { ...body, derivation: { ...derivation, objective: { type } } };
@@ -427,10 +427,10 @@ function applyOlderObjective(body: RawBody): RawBody {
 
 function applyOlderMathematics(body: RawBody): unknown {
   const { rebalance = {}, pipeline } = body;
-  if (!isRecord(rebalance)) return body;
+  if (!isObject(rebalance)) return body;
   if ('weights_as' in rebalance) return addOlderGaps(body);
   const settings = { ...body, rebalance: { ...rebalance, weights_as: 'weights' } };
-  return addOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: applyOlderPipeline(pipeline) } : settings);
+  return addOlderGaps(isObject(pipeline) ? { ...settings, pipeline: applyOlderPipeline(pipeline) } : settings);
 }
 
 /**
@@ -438,9 +438,9 @@ function applyOlderMathematics(body: RawBody): unknown {
  */
 function addOlderGaps(body: RawBody): unknown {
   const { pipeline } = body;
-  if (!isRecord(pipeline)) return body;
+  if (!isObject(pipeline)) return body;
   const { treatment = {} } = pipeline;
-  if (!isRecord(treatment) || 'entry_stale_sessions' in treatment) return body;
+  if (!isObject(treatment) || 'entry_stale_sessions' in treatment) return body;
   const { max_stale_sessions: sessions = STALE_SESSIONS } = treatment;
   const gaps = { max_stale_sessions: sessions, entry_stale_sessions: sessions };
   return { ...body, pipeline: { ...pipeline, treatment: { ...treatment, ...gaps } } };
@@ -449,8 +449,8 @@ function addOlderGaps(body: RawBody): unknown {
 function applyOlderPipeline({ treatment = {}, weighting, ...pipeline }: RawBody): RawBody {
   return {
     ...pipeline,
-    ...(isRecord(treatment) ? { treatment: applyOlderTreatment(treatment) } : { treatment }),
-    weighting: isRecord(weighting) ? applyOlderWeighting(weighting) : weighting,
+    ...(isObject(treatment) ? { treatment: applyOlderTreatment(treatment) } : { treatment }),
+    weighting: isObject(weighting) ? applyOlderWeighting(weighting) : weighting,
   };
 }
 
@@ -464,13 +464,9 @@ function applyOlderTreatment({ special_dividends: special = 'reinvest', ...treat
 }
 
 function applyOlderWeighting(weighting: RawBody): RawBody {
-  const params = isRecord(weighting['params']) ? weighting['params'] : {};
+  const params = isObject(weighting['params']) ? weighting['params'] : {};
   const shares = findIndexShares({ type: String(weighting['type']), params });
   return shares?.kind === 'fixed' ? { ...weighting, params: { ...params, splits: 'keep_weight' } } : weighting;
-}
-
-function isRecord(value: unknown): value is RawBody {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export interface CheckedIndex {

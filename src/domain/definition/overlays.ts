@@ -138,10 +138,7 @@ const currency = defineOverlayType({
   example: { type: 'currency', to: 'EUR' },
   currency: ({ to }) => to,
   sentences: ({ to }) => [`The underlying index is converted into ${to} at the exchange rate of each session.`],
-  remarks: ({ to }, { currency: underlyingCurrency }) =>
-    underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to)
-      ? [reportWithoutEffect('to', to, `the underlying index is already in ${underlyingCurrency}`)]
-      : [],
+  remarks: warnOfSameCurrency,
   path(_spec, context) {
     const { growth: underlyingGrowth } = context.sources[0]!;
     const exchange = computeExchangeGrowth(context.exchange());
@@ -154,6 +151,11 @@ const currency = defineOverlayType({
     };
   },
 });
+
+function warnOfSameCurrency({ to }: { readonly to: string }, { currency }: UnderlyingTerms): Remark[] {
+  if (currency === undefined || findMajorUnit(currency) !== findMajorUnit(to)) return [];
+  return [reportWithoutEffect('to', to, `the underlying index is already in ${currency}`)];
+}
 
 /** Returns the growth of a rate over each session, 1 on the first session, [T]. */
 function computeExchangeGrowth(rates: Float64Array): Float64Array {
@@ -743,10 +745,7 @@ const quanto = defineOverlayType({
   sentences: ({ to }) => [
     `The return of the underlying index in its own currency is paid in ${to}: changes of the exchange rate have no effect.`,
   ],
-  remarks: ({ to }, { currency: underlyingCurrency }) =>
-    underlyingCurrency !== undefined && findMajorUnit(underlyingCurrency) === findMajorUnit(to)
-      ? [reportWithoutEffect('to', to, `the underlying index is already in ${underlyingCurrency}`)]
-      : [],
+  remarks: warnOfSameCurrency,
   path(_spec, context) {
     const growth = context.sources[0]!.growth.slice();
     return {

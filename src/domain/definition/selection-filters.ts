@@ -21,6 +21,7 @@ import {
 import { createLatestRequest, LAG_SESSIONS_MAX } from '../datapoints/fields.js';
 import * as parameters from './rule-parameters.js';
 import {
+  type Bounds,
   createReason,
   defineSelectionClass,
   describeMissingPolicy,
@@ -28,10 +29,28 @@ import {
   formatList,
   keepWithin,
   listComparisonReasons,
+  type MissingPolicy,
   nameUsedField,
   readValues,
   roundUpTolerantly,
+  type Selection,
 } from './selection.js';
+
+interface BoundedFilter {
+  readonly value: FieldUse;
+  readonly bounds: Bounds;
+  readonly missing: MissingPolicy;
+  /** Describes the property of the kept securities. */
+  readonly kept: string;
+}
+
+const keepBounded = ({ value, bounds, missing, kept }: BoundedFilter): Selection => ({
+  reads: [value],
+  remembers: (bounds.incumbentMinimum ?? null) !== null,
+  sentence: `Keep securities with ${kept}; ${describeMissingPolicy(missing)}.`,
+  select: (scope) =>
+    keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
+});
 
 const categories = z.array(z.string()).min(1).max(1000).nullable().default(null);
 
@@ -316,13 +335,7 @@ export const freeFloatFilter = defineSelectionClass({
   behaviour({ minimum, missing }) {
     const value = useNumber('FREE_FLOAT');
     const bounds = { minimum, maximum: null };
-    return {
-      reads: [value],
-      remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)}; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({ value, bounds, missing, kept: `a ${nameUsedField(value)} ${formatBounds(bounds)}` });
   },
 });
 
@@ -417,13 +430,12 @@ export const liquidityFilter = defineSelectionClass({
   behaviour({ minimum, window, statistic, incumbent_minimum, missing }) {
     const value = useNumber(createLatestRequest('VALUE_TRADED', { aggregate: statistic, window }));
     const bounds = { minimum, maximum: null, incumbentMinimum: incumbent_minimum };
-    return {
-      reads: [value],
-      remembers: incumbent_minimum !== null,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({
+      value,
+      bounds,
+      missing,
+      kept: `a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency`,
+    });
   },
 });
 
@@ -454,13 +466,12 @@ export const marketCapFilter = defineSelectionClass({
   behaviour({ minimum, maximum, free_float, incumbent_minimum, missing }) {
     const value = useNumber(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     const bounds = { minimum, maximum, incumbentMinimum: incumbent_minimum };
-    return {
-      reads: [value],
-      remembers: incumbent_minimum !== null,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({
+      value,
+      bounds,
+      missing,
+      kept: `a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency`,
+    });
   },
 });
 
@@ -525,13 +536,7 @@ export const momentumFilter = defineSelectionClass({
   behaviour({ window, skip, minimum, missing }) {
     const value = useNumber(createLatestRequest('MOMENTUM', { window, lag: skip }));
     const bounds = { minimum, maximum: null };
-    return {
-      reads: [value],
-      remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)}, ${formatBounds(bounds)}; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({ value, bounds, missing, kept: `a ${nameUsedField(value)}, ${formatBounds(bounds)}` });
   },
 });
 
@@ -576,13 +581,12 @@ export const priceFilter = defineSelectionClass({
   behaviour({ minimum, maximum, missing }) {
     const value = useNumber('CLOSE', '', true);
     const bounds = { minimum, maximum };
-    return {
-      reads: [value],
-      remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({
+      value,
+      bounds,
+      missing,
+      kept: `a ${nameUsedField(value)} ${formatBounds(bounds)} in index currency`,
+    });
   },
 });
 
@@ -601,13 +605,7 @@ export const rangeFilter = defineSelectionClass({
   behaviour({ field, minimum, maximum, inclusive, missing }) {
     const value = useNumber(field, 'field');
     const bounds = { minimum, maximum, inclusive };
-    return {
-      reads: [value],
-      remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)}; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({ value, bounds, missing, kept: `a ${nameUsedField(value)} ${formatBounds(bounds)}` });
   },
 });
 
@@ -628,13 +626,12 @@ export const seasoningFilter = defineSelectionClass({
   behaviour({ sessions, missing }) {
     const value = useNumber('AGE');
     const bounds = { minimum: sessions, maximum: null };
-    return {
-      reads: [value],
-      remembers: false,
-      sentence: `Keep securities with an ${nameUsedField(value)} ${formatBounds(bounds)} sessions since their first price bar; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({
+      value,
+      bounds,
+      missing,
+      kept: `an ${nameUsedField(value)} ${formatBounds(bounds)} sessions since their first price bar`,
+    });
   },
 });
 
@@ -652,12 +649,6 @@ export const volatilityFilter = defineSelectionClass({
   behaviour({ window, minimum, maximum, missing }) {
     const value = useNumber(createLatestRequest('VOLATILITY', { window }));
     const bounds = { minimum, maximum };
-    return {
-      reads: [value],
-      remembers: false,
-      sentence: `Keep securities with a ${nameUsedField(value)} ${formatBounds(bounds)} per year; ${describeMissingPolicy(missing)}.`,
-      select: (scope) =>
-        keepWithin(scope, { values: readValues(scope, value), what: nameUsedField(value), bounds, missing }),
-    };
+    return keepBounded({ value, bounds, missing, kept: `a ${nameUsedField(value)} ${formatBounds(bounds)} per year` });
   },
 });

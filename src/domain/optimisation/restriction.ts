@@ -49,7 +49,7 @@ export function createRestriction(
   for (const row of rows) {
     if (row.form === 'threshold' && isFinal)
       held.forEach((isHeld, i) => isHeld === 1 && short[i] === 0 && raiseMinimum(i, row.threshold));
-    if (row.form === 'count' && isFinal && row.minimum > 0 && countIn(row.members, held) <= row.minimum) {
+    if (row.form === 'count' && isFinal && row.minimum > 0 && countHoldings(row, held) <= row.minimum) {
       for (const i of row.members) {
         if (held[i] === 0) continue;
         if (short[i] === 1) lowerMaximum(i, -PRESENCE_WEIGHT);
@@ -72,12 +72,6 @@ export function createRestriction(
     lowerMaximum(i, 0);
   }
   return { least, most: upperBounds, sums };
-}
-
-function countIn(members: Int32Array, heldFlags: Uint8Array): number {
-  let count = 0;
-  for (const i of members) count += heldFlags[i]!;
-  return count;
 }
 
 /** Tolerance for comparisons of weights. */

@@ -246,6 +246,16 @@ function createElectionReader(locateColumn: (name: string) => ColumnLocation, pr
   };
 }
 
+export function groupBySecurity(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
+  const lists = new Map<string, CorporateAction[]>();
+  for (const action of actions) {
+    const securityActions = lists.get(action.identifier);
+    if (securityActions === undefined) lists.set(action.identifier, [action]);
+    else securityActions.push(action);
+  }
+  return lists;
+}
+
 /** Compares actions in their canonical order: identifier, ex-date, type, value, status, related security, cash. */
 export function compareActions(a: CorporateAction, b: CorporateAction): number {
   return (

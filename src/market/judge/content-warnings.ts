@@ -10,7 +10,7 @@ import {
   readReference,
 } from '#domain/market/market-data.js';
 import { JUMP_MAX } from '#domain/market/unexplained-growth.js';
-import { compareActions } from '../content/action-rows.js';
+import { compareActions, groupBySecurity } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type DataProblem, type Problems } from '../tables/problems.js';
 import {
@@ -212,16 +212,6 @@ export function findActionWarnings(content: MarketContent, adjustment: Adjustmen
       (step) => findUnmovedClose(content, step) ?? [],
     ),
   ];
-}
-
-function groupBySecurity(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
-  const results = new Map<string, CorporateAction[]>();
-  for (const action of actions) {
-    const ownCorporateActions = results.get(action.identifier);
-    if (ownCorporateActions === undefined) results.set(action.identifier, [action]);
-    else ownCorporateActions.push(action);
-  }
-  return results;
 }
 
 const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'ratio' && status !== 'cancelled';

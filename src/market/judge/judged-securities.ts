@@ -8,6 +8,7 @@ import {
   SINGLE_PRECISION,
   SPLIT_RATIO_MIN,
   SPLIT_RATIOS,
+  groupBySecurity,
 } from '../content/action-rows.js';
 import { compareTables, hasAnyValue, type Restatement, type RowCounts } from '../content/changes.js';
 import type { DividendError, MarketContent } from '../content/market-content.js';
@@ -531,16 +532,6 @@ function listActions(
       return [...actions.filter(({ identifier }) => !names.has(identifier)), ...replacedNames].toSorted(compareActions);
     },
   };
-}
-
-function groupBySecurity(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
-  const lists = new Map<string, CorporateAction[]>();
-  for (const action of actions) {
-    const securityActions = lists.get(action.identifier);
-    if (securityActions === undefined) lists.set(action.identifier, [action]);
-    else securityActions.push(action);
-  }
-  return lists;
 }
 
 const isSameList = (one: readonly CorporateAction[], other: readonly CorporateAction[]): boolean =>

@@ -6,8 +6,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatRawResponse, sendStream } from './answers.js';
 import type { App } from './app.js';
-import type { Bindings } from './handler.js';
-import { UPLOAD_MS } from './request.js';
+import { type Bindings, UPLOAD_MS } from './handler.js';
 import type { IsAddressOf } from '#services/keys/keys.js';
 import { followTls, readTls, type TlsFiles } from './tls.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { selectCoding } from '#http/request.js';
+import { selectCoding } from '#http/handler.js';
 
 test.each([
   [undefined, null],

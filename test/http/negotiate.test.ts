@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { negotiate } from '#http/request.js';
+import { negotiate } from '#http/handler.js';
 
 const OFFERED_TYPES = ['application/json', 'text/csv', 'application/vnd.apache.arrow.stream'] as const;
 

@@ -12,11 +12,11 @@ import { LIMITS } from '#domain/base/limits.js';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
-import { createAuthenticate } from '#http/middleware/authentication.js';
+import { createAuthenticate } from '#http/middleware.js';
 import { createRemovals, createVersionHandlers, deriveHandlers, type Removals } from '#http/calls.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
-import { createReceiptHandlers } from '#http/sources.js';
+import { createReceiptHandlers } from '#http/answers.js';
 import { createSessions, createSignIn, createSignInHandlers, formatSessionCookieName } from '#http/oidc/sign-in.js';
 import { createTokens } from '#http/oidc/tokens.js';
 import {
@@ -43,8 +43,8 @@ import {
 } from '#http/routes/optimise.js';
 import {
   createAnalyticsHandlers,
-  createExportHandlers,
   createDifferenceHandlers,
+  createExportHandlers,
   createReplayHandlers,
   createReportHandlers,
   createRunDifferenceHandlers,
@@ -104,7 +104,7 @@ import { createStrategies } from '#services/indices/strategies.js';
 import { createMethodologyTemplates } from '#services/indices/templates.js';
 import { createWatchlists } from '#services/indices/watchlists.js';
 import { createAccess } from '#services/keys/access.js';
-import { createAddressCheck, createEndedSessions, createKeys, type AccessKeys } from '#services/keys/keys.js';
+import { type AccessKeys, createAddressCheck, createEndedSessions, createKeys } from '#services/keys/keys.js';
 import {
   createAccountBacktestJob,
   createAccountBacktests,
@@ -153,8 +153,8 @@ import {
 import {
   createJobKinds,
   createJobsService,
-  type JobsServiceTerms,
   type JobResultSource,
+  type JobsServiceTerms,
 } from '#services/shared/jobs.js';
 import { findRun } from '#services/shared/run-documents.js';
 import { createChangelog, createFreshnessReader, createHealth, type HealthService } from '#services/shared/service.js';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { API } from '#contract/api.js';
 import { createOpenApiDocument, type ExampleResponses } from '#contract/openapi.js';
 import { MethodologyTemplate } from '#domain/definition/methodology-templates.js';
-import { CODINGS } from '#http/request.js';
+import { CODINGS } from '#http/handler.js';
 import type {
   BuiltDocument,
   ConsoleFile,

@@ -14,8 +14,7 @@ import {
   renderGuideText,
 } from '#views/documentation/page.js';
 import { renderReferencePage } from '#views/documentation/reference.js';
-import type { Handlers, Reply, RouteRequest } from '../handler.js';
-import { type Coding, selectCoding } from '../request.js';
+import { type Coding, type Handlers, type Reply, type RouteRequest, selectCoding } from '../handler.js';
 
 const refusePage = (message: string) => new Refusal('ROUTE_NOT_FOUND', message);
 

@@ -384,19 +384,24 @@ async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
 }
 
 /**
- * Composes the versions of documents: the deletion, which other services need, and the handlers, which are created
- * after the services that write.
+ * Composes the versions of documents and the keys that sign published closes: what other services need of them, and the
+ * handlers, which are created after the services that write.
  */
 function composeHistory(core: Core) {
   const versions = createVersions(core);
+  const signingKeys = createSigningKeys(core);
   return {
+    versions,
+    signingKeys,
     removals: createRemovals(versions),
     handlers: (services: VersionedServices) => ({
       ...createVersionHandlers(versions, createRestorations(services)),
-      ...createAuditHandlers(createAudit(core, createSigningKeys(core))),
+      ...createAuditHandlers(createAudit(core, signingKeys)),
     }),
   };
 }
+
+type HistoryComponents = Pick<ReturnType<typeof composeHistory>, 'versions' | 'signingKeys' | 'removals'>;
 
 /** Composes the data stores. Their job handlers already exist. */
 function composeDatasets(core: Core) {
@@ -537,15 +542,16 @@ async function reportDisabledClients({ log }: Core, clients: Pick<Clients, 'list
 interface GovernanceInput extends Pick<StatementSources, 'publications' | 'exports' | 'computeSchedule'> {
   readonly schedulesOn: Parameters<typeof createClosureEffects>[1];
   readonly indices: Pick<Indices, 'get'>;
-  readonly removals: Removals;
+  readonly history: HistoryComponents;
   readonly endClosedDays: (code: string) => Promise<void>;
 }
 
 /** Composes the procedures of the administrator, the benchmark statements and the recorded changes of calendars. */
-function composeGovernance(core: Core, { removals, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput) {
+function composeGovernance(core: Core, { history, indices, schedulesOn, endClosedDays, ...parts }: GovernanceInput) {
+  const { versions, removals } = history;
   const procedures = createProcedures(core);
   const readOverview = () => summariseGovernance(core);
-  const statements = createStatements(core, { ...parts, versions: createVersions(core), procedures });
+  const statements = createStatements(core, { ...parts, versions, procedures });
   const closures = createClosures(core, createClosureEffects(core, schedulesOn), endClosedDays);
   return {
     procedures,
@@ -557,9 +563,8 @@ function composeGovernance(core: Core, { removals, indices, schedulesOn, endClos
   };
 }
 
-/** Composes published closes and their signing keys. */
-function composePublication(core: Core, { maker }: { readonly maker: ViewMaker }) {
-  const signingKeys = createSigningKeys(core);
+/** Composes published closes. */
+function composePublication(core: Core, maker: ViewMaker, { signingKeys }: HistoryComponents) {
   const publications = createPublications(core, maker, signingKeys);
   const bundles = createBundles(core, publications, signingKeys, createArchive);
   return { publications, handlers: createPublicationHandlers(publications, bundles) };
@@ -572,7 +577,7 @@ const createArchive = (members: readonly TarMember[]) => ({
 
 export interface SchedulesInput {
   readonly role: Role;
-  readonly removals: Removals;
+  readonly history: HistoryComponents;
   readonly resources: Closable[];
   readonly keys: Pick<AccessKeys, 'findScopes'>;
   readonly runs: Pick<StepServices, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
@@ -581,9 +586,9 @@ export interface SchedulesInput {
 }
 
 /** Composes publication, the daily schedules of index families, and the runner of schedules. */
-function composeSchedules(core: Core, { role, removals, resources, keys, ...parts }: SchedulesInput) {
+function composeSchedules(core: Core, { role, history, resources, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
-  const publication = composePublication(core, runs);
+  const publication = composePublication(core, runs.maker, history);
   const { documents, settings, calendars, now, log } = core;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules(core, (index) => findIndexMarket(core, index));
@@ -623,7 +628,7 @@ function composeSchedules(core: Core, { role, removals, resources, keys, ...part
     ...indices,
     ...publication,
     exports: runs.exports,
-    removals,
+    history,
     endClosedDays,
   });
   const onClosures = calendars.onFollowed((code) => void endClosedDays(code));
@@ -932,7 +937,7 @@ async function composeOn(
     answerFor: (request, client) => app.answerFor(request, client),
   });
 
-  const plans = composeSchedules(core, { role, removals: history.removals, resources, keys, runs, reports, indices });
+  const plans = composeSchedules(core, { role, history, resources, keys, runs, reports, indices });
 
   // If a kind of job or a route has no handler, the code does not compile.
   const kinds: JobHandlers = { ...datasets.kinds, ...indices.kinds, ...runs.kinds, ...reports.kinds };

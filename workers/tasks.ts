@@ -9,7 +9,7 @@ import type { Task, TaskName } from '#jobs/tasks/catalogue.js';
 import type { ControlCells, TaskControl, TaskMessage, TaskOutcome } from '#jobs/tasks/messages.js';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
-import { isFull } from '#market/panels/shared-market.js';
+import { isFull } from '#market/panels/market-transfer.js';
 import { closeMarkets, openCachedMarket } from './input/inputs.js';
 import { answerBytes, transferFile } from './output/task-outputs.js';
 

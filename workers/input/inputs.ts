@@ -34,7 +34,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { type EngineChoice, type EngineSetting, openNumericEngine } from '#kernels/engines/open-engine.js';
 import { decodeChange } from '#market/content/content-copy.js';
 import { type ContentChange, createDatedMarkets } from '#market/content/versions.js';
-import { reportPanelMemory } from '#market/panels/shared-market.js';
+import { reportPanelMemory } from '#market/panels/market-transfer.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import type { PreparedEstimate } from '#views/risk-estimate.js';
 

@@ -19,7 +19,7 @@ import type {
   WrittenFile,
 } from '#jobs/tasks/messages.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
-import { isFull } from '#market/panels/shared-market.js';
+import { isFull } from '#market/panels/market-transfer.js';
 import type { ArtifactRef, EarlyArtifact, WriteOptions } from '#store/port.js';
 import { createJsonWriter, type JsonBytesWriter, type JsonSink } from '#views/json/writer.js';
 import { isContentOf } from '../run-files.js';

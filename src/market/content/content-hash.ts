@@ -19,7 +19,7 @@ import {
   type ComputedBlocks,
   createBlockDigests,
   DIGEST_BYTES,
-} from '../panels/day-blocks.js';
+} from '../panels/panels.js';
 import { countRowsByTable, type RowsByTable, type TableKind } from '../tables/table-kinds.js';
 import type { ContentTables, MarketContent } from './market-content.js';
 

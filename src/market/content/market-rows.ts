@@ -18,15 +18,14 @@ import {
   readNumber,
   readText,
 } from '../formats/cells.js';
-import { createDayPositions } from '../panels/day-blocks.js';
-import { allocateEmptyPanel, type Panels, removeEmptyLines } from '../panels/panels.js';
+import { allocateEmptyPanel, createDayPositions, type Panels, removeEmptyLines } from '../panels/panels.js';
 import {
+  type DataProblem,
   describeBadDay,
   describeBadIdentifier,
   describeRepeatedKey,
   formatCellPath,
   formatNonPositivePrice,
-  type DataProblem,
   type Problems,
   quoteValue,
   replaceSlashes,

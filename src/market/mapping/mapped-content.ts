@@ -25,7 +25,7 @@ import {
   type NamedMarketRows,
   type ZoneTerms,
 } from '../content/market-rows.js';
-import { joinContent } from '../content/merge.js';
+import { joinContent, overridePrices } from '../content/merge.js';
 import { type Cell, explainNotANumber, formatWrittenCell, type Heading, readText } from '../formats/cells.js';
 import { type Panels, removeEmptyLines } from '../panels/panels.js';
 import {
@@ -556,13 +556,14 @@ export function createMarketRowsOn(
 }
 
 /**
- * Combines panels and tables into one content. Adds the actions that were derived from adjusted closes.
+ * Combines panels and tables into one content. Adds the actions that were derived from adjusted closes, and replaces the
+ * closes that were overridden.
  * @returns undefined, with a finding, if the panels have no value or the tables contradict them.
  */
 export function completeMappedContent(
   panels: Panels,
   tables: ContentTables,
-  { mapping, adjustment }: MarketInterpretation,
+  { mapping, adjustment, overrides }: MarketInterpretation,
   problems: Problems,
 ): CompleteContent | undefined {
   if (mapping !== null && [...panels.fields.values()].every((panel) => panel.every(Number.isNaN))) {
@@ -575,7 +576,7 @@ export function completeMappedContent(
   }
   if (mapping === null || !readsStatedActions(mapping)) {
     const content = joinContent(panels, tables, problems);
-    return content && { content, derived: null };
+    return content && { content: overridePrices(content, overrides), derived: null };
   }
   refuseTwice(tables, adjustment, problems);
   const {
@@ -589,7 +590,7 @@ export function completeMappedContent(
     { ...tables, actions: [...tables.actions, ...actions].toSorted(compareActions) },
     problems,
   );
-  return content && { content, derived, dividendErrors: errors };
+  return content && { content: overridePrices(content, overrides), derived, dividendErrors: errors };
 }
 
 /**

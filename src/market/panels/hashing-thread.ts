@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { digestFiles, type SourceDigest } from '../formats/source-file.js';
-import { createBlockDigests } from './day-blocks.js';
+import { createBlockDigests } from './panels.js';
 import type { HashingOrder, HashingResult } from './hashing.js';
 
 /** Entry point of a thread that hashes data while another thread reads it. */

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { digestFiles, type SourceDigest, type SourceFile } from '../formats/source-file.js';
-import { BLOCK_DAYS, type ComputedBlocks, createBlockDigests } from './day-blocks.js';
-import { computePanelBytes, type Panels } from './panels.js';
+import { BLOCK_DAYS, type ComputedBlocks, computePanelBytes, createBlockDigests, type Panels } from './panels.js';
 import type { DayFollower } from './scattering.js';
 
 /** Orders to the hashing thread. It sets the panels in shared memory, hashes a block of them, or hashes files. */

@@ -12,9 +12,8 @@ import {
 } from '#kernels/memory/paged-memory.js';
 import { readDoubles, readIntegers } from '../formats/duckdb.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
-import { BLOCK_DAYS, createDayPositions } from './day-blocks.js';
-import { allocateHandedPanel, computePanelBytes, type Panels } from './panels.js';
-import { awaitAll, computeBatchDays } from './shared-market.js';
+import { allocateHandedPanel, BLOCK_DAYS, computePanelBytes, createDayPositions, type Panels } from './panels.js';
+import { awaitAll, computeBatchDays } from './market-transfer.js';
 import { computeStripeDays, STAGED_BLOCKS_MAX, type StripeTarget, sumRowGroups } from './stripes.js';
 
 /** Buffer for writes to panels, which are filled in batches of days. */

@@ -1,5 +1,5 @@
-import { writeInto, openUncachedWrites, PADDING_BYTES } from '#kernels/memory/paged-memory.js';
-import { computeBlockDigest, createDayPositions } from './day-blocks.js';
+import { openUncachedWrites, PADDING_BYTES, writeInto } from '#kernels/memory/paged-memory.js';
+import { computeBlockDigest, createDayPositions } from './panels.js';
 
 /** Buffer for the cells of some consecutive days (a stripe) before they are copied to the panels. */
 interface Stage {

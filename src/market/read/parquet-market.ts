@@ -8,8 +8,8 @@ import type { CheckedRows } from '../content/table-rows.js';
 import { type Cell, readDay, TEXT_BYTES_MAX } from '../formats/cells.js';
 import { createNameTable } from '../formats/direct-duckdb.js';
 import {
-  type DuckDb,
   describeMemoryFault,
+  type DuckDb,
   formatBoundColumn,
   formatSettings,
   quoteName,
@@ -22,9 +22,8 @@ import {
 import { digestFiles, type SourceFile } from '../formats/source-file.js';
 import { describeForeignText, HEAD_BYTES } from '../formats/text.js';
 import { createMarketRowsOn } from '../mapping/mapped-content.js';
-import { BLOCK_DAYS } from '../panels/day-blocks.js';
+import { BLOCK_DAYS, createNoPanels, type Panels, removeEmptyLines } from '../panels/panels.js';
 import { digestFilesApart } from '../panels/hashing.js';
-import { createNoPanels, type Panels, removeEmptyLines } from '../panels/panels.js';
 import {
   type DayFollower,
   type RowStream,
@@ -35,9 +34,9 @@ import {
   startScattering,
   writeRows,
 } from '../panels/scattering.js';
-import { awaitAll } from '../panels/shared-market.js';
+import { awaitAll } from '../panels/market-transfer.js';
 import { sumRowGroups } from '../panels/stripes.js';
-import { formatReason, type DataProblem, type Problems, replaceSlashes, restoreName } from '../tables/problems.js';
+import { type DataProblem, formatReason, type Problems, replaceSlashes, restoreName } from '../tables/problems.js';
 import { isBarKey } from './file-rows.js';
 import { findChangedFiles, formatTableName } from './folder.js';
 import {

@@ -9,14 +9,13 @@ import type { Adjustment } from '#domain/market/market-data.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { countTableRows, digestContent, recountMarketRows } from '../content/content-hash.js';
 import type { DividendError, MarketContent } from '../content/market-content.js';
-import { overridePrices } from '../content/merge.js';
 import { prepareDuckDb } from '../formats/duckdb.js';
 import type { SourceDigest } from '../formats/source-file.js';
 import { findContentWarnings } from '../judge/content-warnings.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { createGrowingDigests, type GrowingDigests } from '../panels/hashing.js';
 import type { DayFollower } from '../panels/scattering.js';
-import { isFull } from '../panels/shared-market.js';
+import { createOutgoingMarket, isFull } from '../panels/market-transfer.js';
 import type { ImportResponse } from '../read/import.js';
 import { readSource } from '../read/read-source.js';
 import type { SourceResult } from '../read/source-read.js';
@@ -24,7 +23,6 @@ import { createProblems, formatReason, type Problems } from '../tables/problems.
 import type { TableKind } from '../tables/table-kinds.js';
 import { openCalendars } from './calendar-files.js';
 import type { MarketTaskReport, MarketTaskRequest, SqlInputs } from './market-tasks.js';
-import { createOutgoingMarket } from './outgoing-market.js';
 import type { FreeProcess } from './process-pool.js';
 
 prepareDuckDb();
@@ -242,9 +240,7 @@ async function perform(
         (fraction, message) => onProgress(0.9 * fraction, message),
         { ...input, terms: { ...DEFAULT_TERMS, ...input.terms, calendars }, follower },
       );
-      return (
-        sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
-      );
+      return sourceResult && createWrittenContent(sourceResult, input.terms);
     }
     case 'readDatabase': {
       const { readDatabase } = await import('../read/databases.js');
@@ -255,9 +251,7 @@ async function perform(
         (fraction, message) => onProgress(0.9 * fraction, message),
         { ...input, terms: { ...DEFAULT_TERMS, ...input.terms, calendars }, follower },
       );
-      return (
-        sourceResult && { ...createWrittenContent(sourceResult, input.terms), files: async () => sourceResult.files }
-      );
+      return sourceResult && createWrittenContent(sourceResult, input.terms);
     }
     case 'importBody': {
       const { performImport } = await import('../read/import.js');
@@ -280,13 +274,10 @@ async function perform(
   }
 }
 
-function createWrittenContent(
+const createWrittenContent = (
   read: SourceResult,
-  { mapping, adjustment, overrides }: MarketInterpretation = DEFAULT_TERMS,
-): Omit<WrittenContent, 'files'> {
-  const recountedContent = recountMarketRows(read, mapping);
-  return { ...recountedContent, content: overridePrices(recountedContent.content, overrides), adjustment };
-}
+  { mapping, adjustment }: MarketInterpretation = DEFAULT_TERMS,
+): WrittenContent => ({ ...recountMarketRows(read, mapping), adjustment, files: async () => read.files });
 
 function onProgress(fraction: number, message: string): void {
   void report({ kind: 'progress', fraction, message });

@@ -12,7 +12,7 @@ import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { DividendError } from '../content/market-content.js';
 import type { SourceDigest } from '../formats/source-file.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
-import type { TransferMessage } from '../panels/shared-market.js';
+import type { TransferMessage } from '../panels/market-transfer.js';
 import type { DatabaseLocation } from '../read/database-location.js';
 import type { TableDigests, TableFiles } from '../read/folder.js';
 import type { TableImport } from '../read/import.js';

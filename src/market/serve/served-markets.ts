@@ -20,7 +20,7 @@ import {
 } from '#domain/market/market-handle.js';
 import { allocatePanels, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { computePanelBytesMax } from '../content/market-content.js';
-import { reportPanelMemory, transferMarket } from '../panels/shared-market.js';
+import { reportPanelMemory, transferMarket } from '../panels/market-transfer.js';
 import type { VersionFile } from '../read/folder.js';
 
 /** Version of the served store. It never changes: a request that has a reference to it always sees this version. */

@@ -8,7 +8,7 @@ import { formatDay } from '#domain/base/time.js';
 import { assertAccountColumns, createNestedFields, ENTRY, parseAccountTable } from '#domain/personal/account-table.js';
 import { type AccountsFile, type AccountsPart, PART_ACCOUNTS } from '#domain/personal/batch.js';
 import { findAccountId, refuseRepeatedAccount, splitLines } from '#domain/personal/read-account.js';
-import { isFull } from '#market/panels/shared-market.js';
+import { isFull } from '#market/panels/market-transfer.js';
 import { readParquetLines } from '#market/serve/market-process.js';
 import type { ArtifactStore } from '#store/port.js';
 

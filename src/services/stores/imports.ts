@@ -6,7 +6,7 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { DatasetDocument, DataSource, ImportHeader, TableFormat } from '#domain/definition/datasets.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
-import { isFull } from '#market/panels/shared-market.js';
+import { isFull } from '#market/panels/market-transfer.js';
 import { listFolderFiles, type TableFiles } from '#market/read/folder.js';
 import type { OnImport } from '#market/read/import.js';
 import { type MarketTaskResult, runMarketTask } from '#market/serve/market-process.js';

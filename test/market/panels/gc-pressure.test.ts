@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { reportPanelMemory } from '#market/panels/shared-market.js';
+import { reportPanelMemory } from '#market/panels/market-transfer.js';
 
 const MIB = 1 << 20;
 

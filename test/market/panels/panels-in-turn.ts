@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { reportPanelMemory } from '#market/panels/shared-market.js';
+import { reportPanelMemory } from '#market/panels/market-transfer.js';
 
 /**
  * Script of a process that creates versions of panels one after the other. At most two versions are in memory at a

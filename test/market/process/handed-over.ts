@@ -1,7 +1,10 @@
-import { createIncomingMarket } from '#market/serve/market-process.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { createOutgoingMarket } from '#market/serve/outgoing-market.js';
-import type { SharedMarket, TransferMessage } from '#market/panels/shared-market.js';
+import {
+  createIncomingMarket,
+  createOutgoingMarket,
+  type SharedMarket,
+  type TransferMessage,
+} from '#market/panels/market-transfer.js';
 
 /** Writes a content to the first file that has enough space, and reads it back into shared memory. */
 export async function handOverContent(files: readonly string[], content: MarketContent): Promise<SharedMarket> {

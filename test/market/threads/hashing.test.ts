@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
+import { BLOCK_DAYS, createBlockDigests, createZeroPanel, type Panels } from '#market/panels/panels.js';
 import { createGrowingDigests, digestFilesApart, THREAD_BYTES_MIN } from '#market/panels/hashing.js';
-import { createZeroPanel, type Panels } from '#market/panels/panels.js';
 import type { SourceDigest, SourceFile } from '#market/formats/source-file.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 

@@ -3,12 +3,12 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { callOnce } from '#base/once.js';
-import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
-import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
+import { findMemoryLimit, findPagedFile, limitMemory } from '#kernels/memory/paged-memory.js';
+import { BLOCK_DAYS, createBlockDigests } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { formatScan, planMarketColumns, readColumns } from '#market/read/parquet.js';
 import { startScattering } from '#market/panels/scattering.js';
-import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
+import { formatSettings, openDuckDb } from '#market/formats/duckdb.js';
 import { readTypedMarket, type TypedMarketResult } from '#market/read/parquet-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 

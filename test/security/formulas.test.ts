@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { protectText, removeProtection } from '#market/formats/text.js';
+import { protectText, removeProtection } from '#market/formats/csv.js';
 import { writeWorkbook } from '#market/read/import-template.js';
 import { openZip } from '#market/formats/workbook.js';
 

@@ -54,14 +54,14 @@ import {
   fillCovarianceRows,
   type PanelCovariance,
 } from '#kernels/moments/panel-covariance.js';
-import { CsvFault, readCsv, readTextCells } from '#market/read/csv.js';
+import { CsvFault, readCsv, readTextCells } from '#market/formats/csv.js';
 import { createProblems, formatCellPath, formatReason, type Problems } from '#market/tables/problems.js';
 import type { ArtifactRef } from '#store/port.js';
 import {
-  toImportedFactors,
   createRiskValidationView,
   describeValidation,
   encodeRiskModel,
+  toImportedFactors,
   writeExportedModel,
   writeRiskModelPart,
 } from '#views/risk-model.js';

@@ -5,6 +5,14 @@ import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { readReference, type ReferenceTable } from '#domain/market/market-data.js';
 import { allocatePanels, isPaged } from '#kernels/memory/paged-memory.js';
 import {
+  type CsvRecord,
+  createByteTexts,
+  decodeText,
+  describeRowLength,
+  readCellText,
+  readTextCells,
+} from '../formats/csv.js';
+import {
   type Cell,
   createZoneReader,
   explainNotANumber,
@@ -759,6 +767,104 @@ function addCells(rows: CellRows, file: MarketFile, cells: readonly (Cell | unde
     if (value === undefined) rows.refuseNumber(file, column, formatWrittenCell(cells[column]));
     else if (value === value) rows.setNumber(file, column, value);
   }
+}
+
+/** Begins a market file and returns a receiver of its records; undefined if the columns are not those of a market. */
+type MarketRecords = (
+  label: string,
+  columns: readonly string[],
+  table?: string,
+  heading?: Heading,
+) => ((record: CsvRecord) => void) | undefined;
+
+/** Adds the records of market files, in turn. Numbers are parsed from bytes, identifiers and days once per spelling. */
+export function createMarketRecords(rows: MarketRows): MarketRecords {
+  let file: MarketFile;
+  const readNameCode = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
+  const readDay = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
+
+  return (label, columns, table, heading) => {
+    const csvFile = rows.beginFile(label, columns, table, heading);
+    if (csvFile === undefined) return undefined;
+    file = csvFile;
+    const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = csvFile;
+
+    return (record) => {
+      if (record.cells !== columns.length) {
+        rows.beginRow(undefined, undefined);
+        rows.refuseRow(csvFile, describeRowLength(record.cells, columns.length), readCellText(record, 0));
+        return;
+      }
+      if (isWide || hasOwnNumbers) {
+        rows.addCells(csvFile, readTextCells(record));
+        return;
+      }
+      const { bytes, starts, ends } = record;
+      rows.beginRow(
+        name < 0 ? code : readNameCode(bytes, starts[name]!, ends[name]!),
+        date < 0 ? undefined : readDay(bytes, starts[date]!, ends[date]!),
+      );
+      for (let column = 0; column < record.cells; column++) {
+        if (fieldOf[column]! < 0) continue;
+        const value = readRecordNumber(record, column);
+        if (value === value) rows.setNumber(csvFile, column, value);
+        else if (isInvalidNumber) rows.refuseNumber(csvFile, column, readCellText(record, column));
+      }
+    };
+  };
+}
+
+const SPACE = 0x20;
+
+/** True if the last `readRecordNumber` that returned NaN parsed an invalid number rather than an empty cell. */
+let isInvalidNumber = false;
+
+/** Powers of ten that are exact doubles: a mantissa below 2^53 divided by one of them is correctly rounded. */
+const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
+const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
+
+/**
+ * Returns the number in a cell, NaN if it is empty, NaN with `isInvalidNumber` for any other content.
+ * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
+ */
+function readRecordNumber(record: CsvRecord, cell: number): number {
+  const { bytes } = record;
+  let position = record.starts[cell]!;
+  let end = record.ends[cell]!;
+  isInvalidNumber = false;
+  while (position < end && bytes[position] === SPACE) position += 1;
+  while (end > position && bytes[end - 1] === SPACE) end -= 1;
+  if (position === end) return Number.NaN;
+  const first = bytes[position];
+  if (first === 0x2d || first === 0x2b) position += 1;
+  let mantissa = 0;
+  let digits = 0;
+  let decimals = 0;
+  let seenPoint = false;
+  for (; position < end; position++) {
+    const byte = bytes[position]!;
+    if (byte >= 0x30 && byte <= 0x39) {
+      if (mantissa > MANTISSA_MAX) return readSlowNumber(record, cell);
+      mantissa = mantissa * 10 + (byte - 0x30);
+      digits += 1;
+      if (seenPoint) decimals += 1;
+    } else if (byte === 0x2e && !seenPoint) seenPoint = true;
+    else return readSlowNumber(record, cell);
+  }
+  if (digits === 0 || decimals > 22) return readSlowNumber(record, cell);
+  const value = mantissa / EXACT_POWERS[decimals]!;
+  return first === 0x2d ? -value : value;
+}
+
+const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
+
+function readSlowNumber(record: CsvRecord, cell: number): number {
+  const text = readCellText(record, cell);
+  if (text === '' || text.toLowerCase() === 'nan') return Number.NaN;
+  const value = NUMBER_TEXT.test(text) ? Number(text) : Number.NaN;
+  if (Number.isFinite(value)) return value;
+  isInvalidNumber = true;
+  return Number.NaN;
 }
 
 /** Position of a row in a file. */

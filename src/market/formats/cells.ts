@@ -179,3 +179,6 @@ export function boundCell(cell: Cell, column: string): Cell {
     throw new Error(`The column ${column.slice(0, 80)} has a text of more than ${TEXT_BYTES_MAX} bytes`);
   return cell;
 }
+
+/** Returns the names of columns of a table without a header: #1, #2 and so on. */
+export const namePositions = (count: number): string[] => Array.from({ length: count }, (_, i) => `#${i + 1}`);

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 import { type Entry, fromBuffer, type ZipFile } from 'yauzl';
 import { toDay } from '#domain/base/time.js';
 import { type Cell, formatWrittenCell, type Heading, ShownValue } from './cells.js';
-import { describeForeignText, removeProtection } from './text.js';
+import { describeForeignText, removeProtection } from './csv.js';
 
 /** Token of an XML text: the start or the end of an element, or text in between. */
 type XmlToken =

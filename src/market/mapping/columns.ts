@@ -68,9 +68,6 @@ export const isHeaderless = (columns: Mapping['columns'] | undefined): boolean =
   return names.length > 0 && names.every((name) => POSITION.test(name));
 };
 
-/** Returns the names of columns by position: #1, #2 and so on. */
-export const namePositions = (count: number): string[] => Array.from({ length: count }, (_, i) => `#${i + 1}`);
-
 /** Target names of the columns in which a vendor states actions. No column of a source can have these names. */
 export const STATED_DIVIDENDS = '\u0000dividends';
 export const STATED_GAINS = '\u0000capital gains';

@@ -3,7 +3,7 @@ import { TABLE_KINDS } from '#domain/definition/datasets.js';
 import type { Mapping } from '#domain/definition/mapping.js';
 import { createActionRows } from '../content/action-rows.js';
 import type { ContentTables } from '../content/market-content.js';
-import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import { createMarketRecords, type MarketFile, type MarketRows } from '../content/market-rows.js';
 import { getSeries } from '../content/merge.js';
 import {
   type CheckedRows,
@@ -22,7 +22,7 @@ import {
 } from '../mapping/mapped-content.js';
 import { formatCellPath, type Problems } from '../tables/problems.js';
 import type { TableKind } from '../tables/table-kinds.js';
-import { createMarketRecords, type CsvRecord, describeRowLength, readTextCells } from './csv.js';
+import { type CsvRecord, describeRowLength, readTextCells } from '../formats/csv.js';
 
 /**
  * Receiver of the rows of one table. It is undefined if the columns do not belong to the dataset. An unreadable row is

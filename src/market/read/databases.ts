@@ -20,7 +20,7 @@ import {
   toCell as toDuckdbCell,
 } from '../formats/duckdb.js';
 import { digestSource } from '../formats/source-file.js';
-import { createByteTexts } from '../formats/text.js';
+import { createByteTexts } from '../formats/csv.js';
 import { completeMappedContent, DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { formatReason, type Problems } from '../tables/problems.js';
 import { countRowsByTable, getColumnName, type TableKind } from '../tables/table-kinds.js';

@@ -7,7 +7,7 @@ import { createGunzip } from 'node:zlib';
 import { formatDay } from '#domain/base/time.js';
 import type { Mapping } from '#domain/definition/mapping.js';
 import { RowsFault } from '../content/market-content.js';
-import { type Cell, type Heading, readDay, readText } from '../formats/cells.js';
+import { type Cell, type Heading, namePositions, readDay, readText } from '../formats/cells.js';
 import type { SourceDigest, SourceFile } from '../formats/source-file.js';
 import {
   FILES_MAX,
@@ -22,10 +22,10 @@ import {
   ZipFault,
   type ZipMember,
 } from '../formats/workbook.js';
-import { isMarketTable, namePositions } from '../mapping/columns.js';
-import { formatCellPath, type DataProblem, type Problems, replaceSlashes } from '../tables/problems.js';
+import { isMarketTable } from '../mapping/columns.js';
+import { type DataProblem, formatCellPath, type Problems, replaceSlashes } from '../tables/problems.js';
 import { findTable, getColumnName, isKnownColumn, type TableKind } from '../tables/table-kinds.js';
-import { concatenateBytes, CsvFault, type CsvRecord, readCellText, readCsv } from './csv.js';
+import { concatenateBytes, CsvFault, type CsvRecord, readCellText, readCsv } from '../formats/csv.js';
 
 interface SheetTable {
   /** Name of the table in findings. */

@@ -1,6 +1,6 @@
 import { strToU8, zipSync } from 'fflate';
 import { type ImportFormat, TABLE_KINDS } from '#domain/definition/datasets.js';
-import { protectText } from '../formats/text.js';
+import { protectText } from '../formats/csv.js';
 import { KNOWN_COLUMNS, type TableKind } from '../tables/table-kinds.js';
 
 interface ZipSource {

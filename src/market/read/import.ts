@@ -17,12 +17,13 @@ import { countTableRows, recountMarketRows } from '../content/content-hash.js';
 import type { MarketContent } from '../content/market-content.js';
 import { mergeContents } from '../content/merge.js';
 import { readWorkbook, type SheetSink, WorkbookFault } from '../formats/workbook.js';
-import { isHeaderless, namePositions } from '../mapping/columns.js';
+import { isHeaderless } from '../mapping/columns.js';
+import { namePositions } from '../formats/cells.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
-import { formatCellPath, type DataProblem, type Problems } from '../tables/problems.js';
+import { type DataProblem, formatCellPath, type Problems } from '../tables/problems.js';
 import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
-import { type ContentRows, createContentRows, type SplitFrame, readFrames } from './content-rows.js';
-import { CsvFault, readCsv } from './csv.js';
+import { type ContentRows, createContentRows, readFrames, type SplitFrame } from './content-rows.js';
+import { CsvFault, readCsv } from '../formats/csv.js';
 import {
   addKeyColumns,
   createKeyTest,

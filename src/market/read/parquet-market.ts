@@ -20,7 +20,7 @@ import {
   toCell,
 } from '../formats/duckdb.js';
 import { digestFiles, type SourceFile } from '../formats/source-file.js';
-import { describeForeignText, HEAD_BYTES } from '../formats/text.js';
+import { describeForeignText, HEAD_BYTES } from '../formats/csv.js';
 import { createMarketRowsOn } from '../mapping/mapped-content.js';
 import { BLOCK_DAYS, createNoPanels, type Panels, removeEmptyLines } from '../panels/panels.js';
 import { digestFilesApart } from '../panels/hashing.js';

@@ -17,7 +17,7 @@ import { createNoPanels } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
 import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { createRecordReader } from './content-rows.js';
-import { createMarketRecords } from './csv.js';
+import { createMarketRecords } from '../content/market-rows.js';
 import { createKeyTest, createSheetReader, hasTwoHeaders, readRows } from './file-rows.js';
 import { findChangedFiles, formatSourceName, formatTableName, type TableFiles } from './folder.js';
 import { readParquetMarket, readParquetTable, type TypedMarketResult } from './parquet-market.js';

@@ -1,16 +1,15 @@
 import { basename } from 'node:path';
 import type { Finding } from '#domain/base/findings.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import { type Cell, readText } from '../formats/cells.js';
+import { type Cell, namePositions, readText } from '../formats/cells.js';
 import { type DuckDb, formatBoundColumn, quoteText, toCell } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
-import type { TextEncoding } from '../formats/text.js';
+import { CsvFault, type CsvRecord, readCellText, readCsv, type TextEncoding } from '../formats/csv.js';
 import { FORMULA, readWorkbook, type SheetSink, type ZipMember } from '../formats/workbook.js';
-import { isHeaderless, namePositions } from '../mapping/columns.js';
+import { isHeaderless } from '../mapping/columns.js';
 import { COMMON_FORMATS, createDayReader } from '../mapping/written-values.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import { findTable } from '../tables/table-kinds.js';
-import { CsvFault, type CsvRecord, readCellText, readCsv } from './csv.js';
 import {
   addKeyColumns,
   createWorkbookReader,

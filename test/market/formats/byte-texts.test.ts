@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createByteTexts } from '#market/formats/text.js';
+import { createByteTexts } from '#market/formats/csv.js';
 
 test('every spelling keeps its meaning however many there are, and is resolved once while the cache has space', () => {
   let count = 0;

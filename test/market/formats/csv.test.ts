@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { createMarketRecords, readCsv, readTextCells } from '#market/read/csv.js';
-import { createMarketRows } from '#market/content/market-rows.js';
+import { createMarketRecords, createMarketRows } from '#market/content/market-rows.js';
+import { readCsv, readTextCells } from '#market/formats/csv.js';
 import { createProblems } from '#market/tables/problems.js';
 
 const encodeText = (text: string) => new TextEncoder().encode(text);

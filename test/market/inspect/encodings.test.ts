@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
-import { convertToUtf8 } from '#market/formats/text.js';
+import { convertToUtf8 } from '#market/formats/csv.js';
 import { inspect } from '#market/read/inspection.js';
 import type { Answers } from '#market/read/questions.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';

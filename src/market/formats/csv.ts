@@ -1,14 +1,5 @@
 import { ENCODINGS } from '#domain/definition/mapping.js';
-import type { MarketFile, MarketRows } from '../content/market-rows.js';
-import type { Cell, Heading } from '../formats/cells.js';
-import {
-  convertToUtf8,
-  createByteTexts,
-  refuseForeignText,
-  removeProtection,
-  type TextEncoding,
-} from '../formats/text.js';
-import { namePositions } from '../mapping/columns.js';
+import { type Cell, type Heading, namePositions } from './cells.js';
 
 const COLUMNS_MAX = 4096;
 
@@ -143,8 +134,6 @@ export function concatenateBytes(a: Uint8Array, b: Uint8Array): Uint8Array {
 /** Maximum record size in bytes: more than a thousand columns of a hundred characters. */
 const RECORD_BYTES_MAX = 1 << 20;
 
-const SPACE = 0x20;
-
 interface CsvTerms {
   /** Number of lines before the header, not counting empty ones. */
   readonly skip?: number | undefined;
@@ -238,7 +227,7 @@ export function readCellText(record: CsvRecord, cell: number): string {
   return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
 }
 
-function decodeText(bytes: Uint8Array, start: number, end: number): string {
+export function decodeText(bytes: Uint8Array, start: number, end: number): string {
   try {
     return utf8.decode(bytes.subarray(start, end)).trim();
   } catch {
@@ -257,101 +246,207 @@ export function readTextCells(record: CsvRecord): Cell[] {
   );
 }
 
-/** Begins a market file and returns a receiver of its records; undefined if the columns are not those of a market. */
-type MarketRecords = (
-  label: string,
-  columns: readonly string[],
-  table?: string,
-  heading?: Heading,
-) => ((record: CsvRecord) => void) | undefined;
-
-/** Adds the records of market files, in turn. Numbers are parsed from bytes, identifiers and days once per spelling. */
-export function createMarketRecords(rows: MarketRows): MarketRecords {
-  let file: MarketFile;
-  const readNameCode = createByteTexts((bytes, start, end) => rows.codeOf(file, decodeText(bytes, start, end) || null));
-  const readDay = createByteTexts((bytes, start, end) => rows.dayOf(file, decodeText(bytes, start, end)));
-
-  return (label, columns, table, heading) => {
-    const csvFile = rows.beginFile(label, columns, table, heading);
-    if (csvFile === undefined) return undefined;
-    file = csvFile;
-    const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = csvFile;
-
-    return (record) => {
-      if (record.cells !== columns.length) {
-        rows.beginRow(undefined, undefined);
-        rows.refuseRow(csvFile, describeRowLength(record.cells, columns.length), readCellText(record, 0));
-        return;
-      }
-      if (isWide || hasOwnNumbers) {
-        rows.addCells(csvFile, readTextCells(record));
-        return;
-      }
-      const { bytes, starts, ends } = record;
-      rows.beginRow(
-        name < 0 ? code : readNameCode(bytes, starts[name]!, ends[name]!),
-        date < 0 ? undefined : readDay(bytes, starts[date]!, ends[date]!),
-      );
-      for (let column = 0; column < record.cells; column++) {
-        if (fieldOf[column]! < 0) continue;
-        const value = readNumber(record, column);
-        if (value === value) rows.setNumber(csvFile, column, value);
-        else if (isInvalidNumber) rows.refuseNumber(csvFile, column, readCellText(record, column));
-      }
-    };
-  };
-}
-
+/** Message for a row whose number of cells differs from the number of columns. */
 export const describeRowLength = (cells: number, columns: number) =>
   `The row has ${cells} cells; the header has ${columns}.`;
 
-/** True if the last `readNumber` that returned NaN parsed an invalid number rather than an empty cell. */
-let isInvalidNumber = false;
-
-/** Powers of ten that are exact doubles: a mantissa below 2^53 divided by one of them is correctly rounded. */
-const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, k) => Number(`1e${k}`));
-const MANTISSA_MAX = Number.MAX_SAFE_INTEGER / 10 - 1;
+/**
+ * Minimum and maximum number of slots of a dictionary, powers of two. The dictionary starts small, because most files
+ * are small, and grows. When three quarters of the maximum are used, further texts are not cached.
+ */
+const SLOTS_MIN = 1 << 8;
+const SLOTS_MAX = 1 << 16;
 
 /**
- * Returns the number in a cell, NaN if it is empty, NaN with `isInvalidNumber` for any other content.
- * @source Clinger (1990), How to read floating point numbers accurately: the exact fast path.
+ * Returns a function that caches values by the bytes of their spelling. Each text is therefore decoded once. A spelling
+ * without a value is looked up each time, because each occurrence gives a finding.
  */
-function readNumber(record: CsvRecord, cell: number): number {
-  const { bytes } = record;
-  let position = record.starts[cell]!;
-  let end = record.ends[cell]!;
-  isInvalidNumber = false;
-  while (position < end && bytes[position] === SPACE) position += 1;
-  while (end > position && bytes[end - 1] === SPACE) end -= 1;
-  if (position === end) return Number.NaN;
-  const first = bytes[position];
-  if (first === 0x2d || first === 0x2b) position += 1;
-  let mantissa = 0;
-  let digits = 0;
-  let decimals = 0;
-  let seenPoint = false;
-  for (; position < end; position++) {
-    const byte = bytes[position]!;
-    if (byte >= 0x30 && byte <= 0x39) {
-      if (mantissa > MANTISSA_MAX) return readSlowNumber(record, cell);
-      mantissa = mantissa * 10 + (byte - 0x30);
-      digits += 1;
-      if (seenPoint) decimals += 1;
-    } else if (byte === 0x2e && !seenPoint) seenPoint = true;
-    else return readSlowNumber(record, cell);
+export function createByteTexts(
+  meaning: (bytes: Uint8Array, start: number, end: number) => number | undefined,
+): (bytes: Uint8Array, start: number, end: number) => number | undefined {
+  let slots = SLOTS_MIN;
+  let spellings: (Uint8Array | undefined)[] = Array.from({ length: slots });
+  let values = new Int32Array(slots);
+  let filledSlots = 0;
+
+  function grow(): void {
+    const [before, numbers] = [spellings, values];
+    slots *= 2;
+    spellings = Array.from({ length: slots });
+    values = new Int32Array(slots);
+    before.forEach((spelling, i) => {
+      if (spelling === undefined) return;
+      let slot = findFirstSlot(spelling, 0, spelling.length, slots);
+      while (spellings[slot] !== undefined) slot = (slot + 1) & (slots - 1);
+      spellings[slot] = spelling;
+      values[slot] = numbers[i]!;
+    });
   }
-  if (digits === 0 || decimals > 22) return readSlowNumber(record, cell);
-  const value = mantissa / EXACT_POWERS[decimals]!;
-  return first === 0x2d ? -value : value;
+
+  return (bytes, start, end) => {
+    let slot = findFirstSlot(bytes, start, end, slots);
+    for (;;) {
+      const spelling = spellings[slot];
+      if (spelling === undefined) break;
+      if (spelling.length === end - start && hasBytesAt(spelling, bytes, start)) return values[slot];
+      slot = (slot + 1) & (slots - 1);
+    }
+    const value = meaning(bytes, start, end);
+    if (value !== undefined && filledSlots < slots * 0.75) {
+      spellings[slot] = bytes.slice(start, end);
+      values[slot] = value;
+      filledSlots += 1;
+      if (filledSlots >= slots * 0.75 && slots < SLOTS_MAX) grow();
+    }
+    return value;
+  };
 }
 
-const NUMBER_TEXT = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
-
-function readSlowNumber(record: CsvRecord, cell: number): number {
-  const text = readCellText(record, cell);
-  if (text === '' || text.toLowerCase() === 'nan') return Number.NaN;
-  const value = NUMBER_TEXT.test(text) ? Number(text) : Number.NaN;
-  if (Number.isFinite(value)) return value;
-  isInvalidNumber = true;
-  return Number.NaN;
+function findFirstSlot(bytes: Uint8Array, start: number, end: number, slots: number): number {
+  let hash = 0x811c9dc5;
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+  return (hash ^ (hash >>> 16)) & (slots - 1);
 }
+
+function hasBytesAt(spelling: Uint8Array, bytes: Uint8Array, start: number): boolean {
+  for (let i = 0; i < spelling.length; i++) if (spelling[i] !== bytes[start + i]) return false;
+  return true;
+}
+
+/** Number of bytes in which the beginning of a file is recognised, after spaces and a byte order mark. */
+export const HEAD_BYTES = 1024;
+
+/** Beginnings of files that take the place of a table, with their descriptions. */
+const FOREIGN_TEXTS: readonly (readonly [beginning: RegExp, message: string])[] = [
+  [
+    /^version https:\/\/git-lfs\.github\.com\/spec\//,
+    'The file is a pointer of Git LFS, not the data itself; git lfs pull fetches the data.',
+  ],
+  [
+    /^(\.\.\/)*(\.git)?\/?annex\/objects\//,
+    'The file is a pointer of git-annex, not the data itself; git annex get fetches the data.',
+  ],
+  [
+    /^(<\?xml[^>]*>\s*)?(<!--[^]*?-->\s*)*<(!doctype\s+html|html|head|body|title|script|meta|table|div|p|h1|center)\b(?!>[,;\t|])/i,
+    'The file is a web page (HTML), not a table; a download probably returned an error page or a sign-in page.',
+  ],
+  [
+    /^<(\?xml|[A-Za-z][^<>,;|\t]*>\s*<)/,
+    'The file is an XML document, not a table; CSV, JSON lines, Parquet and xlsx files are read.',
+  ],
+];
+
+/** A CSV file that begins like a JSON document, such as the error of a web service. */
+const JSON_TEXT = /^(\{\s*("|\})|\[\s*[[{])/;
+
+/** Returns a message if bytes are the beginning of something that takes the place of a table. */
+export function describeForeignText(bytes: Uint8Array, format: 'csv' | 'other' = 'other'): string | undefined {
+  const text = new TextDecoder().decode(bytes.subarray(0, HEAD_BYTES)).trimStart();
+  const message = FOREIGN_TEXTS.find(([beginning]) => beginning.test(text))?.[1];
+  if (message !== undefined || format !== 'csv' || !JSON_TEXT.test(text)) return message;
+  return 'The file is a JSON document, not a table; JSON is read as lines with one object each (.jsonl).';
+}
+
+/** Yields the bytes of a CSV file unchanged. @throws the error that `fault` creates for a text of another kind */
+async function* refuseForeignText(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  fault: (message: string) => Error,
+): AsyncGenerator<Uint8Array> {
+  let isFirst = true;
+  for await (const chunk of chunks) {
+    const message = isFirst ? describeForeignText(chunk, 'csv') : undefined;
+    if (message !== undefined) throw fault(message);
+    isFirst = false;
+    yield chunk;
+  }
+}
+
+/**
+ * Characters that start a formula in a spreadsheet, including full-width forms.
+ * @source OWASP ASVS 1.2.10
+ */
+const FORMULA_STARTS: ReadonlySet<string> = new Set([
+  '=',
+  '+',
+  '-',
+  '@',
+  '\t',
+  '\r',
+  '\0',
+  '\uff0b',
+  '\uff0d',
+  '\uff1d',
+  '\uff20',
+]);
+
+/** Returns a text for a sheet, with a leading apostrophe if a spreadsheet would read it as a formula. */
+export function protectText(text: string): string {
+  return FORMULA_STARTS.has(text[0] ?? '') ? `'${text}` : text;
+}
+
+/** Returns the original text of `protectText`. */
+export function removeProtection(text: string): string {
+  return text[0] === "'" && FORMULA_STARTS.has(text[1] ?? '') ? text.slice(1) : text;
+}
+
+export type TextEncoding = (typeof ENCODINGS)[number];
+
+/**
+ * Yields the bytes of a text as UTF-8. A byte order mark takes precedence over the given encoding. If there is neither,
+ * the bytes are passed through unchanged.
+ * @cost none if the bytes are UTF-8
+ */
+export async function* convertToUtf8(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  encoding: TextEncoding | null,
+): AsyncGenerator<Uint8Array> {
+  let startBytes: Uint8Array = new Uint8Array(0);
+  let decode: Decode | undefined;
+  for await (const chunk of chunks) {
+    const bytes: Uint8Array = startBytes.length > 0 ? Buffer.concat([startBytes, chunk]) : chunk;
+    if (decode === undefined && bytes.length < MARK_BYTES) {
+      startBytes = new Uint8Array(bytes);
+      continue;
+    }
+    startBytes = new Uint8Array(0);
+    decode ??= chooseDecoder(bytes, encoding);
+    yield decode(bytes);
+  }
+  decode ??= chooseDecoder(startBytes, encoding);
+  yield decode(startBytes);
+  yield decode(undefined);
+}
+
+/**
+ * Function that decodes the next bytes to UTF-8. For `undefined`, which marks the end, it returns the remaining bytes.
+ */
+type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
+
+/** Length of the longest byte order mark. */
+const MARK_BYTES = 3;
+
+const NO_BYTES = new Uint8Array(0);
+
+function chooseDecoder([a, b, c]: Uint8Array, encoding: TextEncoding | null): Decode {
+  if (a === 0xff && b === 0xfe) return createDecoder('utf-16le');
+  if (a === 0xfe && b === 0xff) return createDecoder('utf-16be');
+  const isUtf8 = encoding === null || encoding === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);
+  if (isUtf8) return (bytes = NO_BYTES) => bytes;
+  return encoding === 'windows-1252'
+    ? (bytes = NO_BYTES) => Buffer.from(decodeWindows1252(bytes))
+    : createDecoder(encoding);
+}
+
+function createDecoder(encoding: TextEncoding): Decode {
+  const decoder = new TextDecoder(encoding);
+  return (bytes) => Buffer.from(bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true }));
+}
+
+/** Characters of windows-1252 from 0x80, where Latin-1 has control characters; unassigned codes are unchanged. */
+const WINDOWS_1252_CHARACTERS = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
+
+/** Decodes windows-1252. The decoders of some versions of Node treat it as Latin-1. */
+const decodeWindows1252 = (bytes: Uint8Array) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    .toString('latin1')
+    .replaceAll(/[\u0080-\u009f]/g, (letter) => WINDOWS_1252_CHARACTERS[letter.charCodeAt(0) - 0x80]!);

@@ -5,7 +5,6 @@ import { toCanonicalJson } from '#domain/base/json.js';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/outputs/jobs.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { createJobSlots, type JobSlot } from './node-limits.js';
 import type { Clock } from './port/clock.js';
 import {
   type ComputePool,
@@ -27,6 +26,7 @@ import type {
   QueueNode,
   RetainedParts,
   RetainedPartsStore,
+  WaitingJob,
 } from './port/queue.js';
 import { type JobIdentity, selectLogFields } from './port/record.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks/catalogue.js';
@@ -52,7 +52,7 @@ interface RunningAttempt {
   onEnd(call: () => void): void;
 }
 
-export interface AttemptOrder {
+interface AttemptOrder {
   readonly kind: JobKind<unknown>;
   readonly lease: Lease;
   readonly payload: unknown;
@@ -65,7 +65,7 @@ export interface AttemptOrder {
 }
 
 /** Parts of this node that run jobs. */
-export interface JobNode {
+interface JobNode {
   readonly queue: JobQueue;
   readonly artifacts: ArtifactStore;
   readonly pool: ComputePool;
@@ -227,7 +227,7 @@ export function createOutageLog(log: JobLog, monotonicMs: () => number) {
 }
 
 /** Attempts of one node, from the moment when it takes a job to the end of the attempt. */
-export interface NodeAttempts extends Pick<QueueNode, 'findProgress'> {
+interface NodeAttempts extends Pick<QueueNode, 'findProgress'> {
   /**
    * Runs the attempt of one taken job to its end. @param leave frees the slot of the attempt @param onEnd called at the
    * end of the attempt
@@ -468,8 +468,75 @@ async function runQuery<N extends TaskName>(
   }
 }
 
+interface JobSlot {
+  /**
+   * Frees the slot for another job before this job ends, because this job has finished computing. The number of jobs
+   * that may do this is limited to the number of slots; a further job keeps its slot.
+   */
+  leave(): void;
+  /** Ends the job's use of the slot and its memory. */
+  giveBack(): void;
+}
+
+const NO_OWNERS: ReadonlySet<string> = new Set();
+
+/** @param onFree called when a slot may have become free */
+function createJobSlots({ runningMax, ownerRunningMax, memoryBytes }: NodeLimits, onFree: () => void) {
+  const slotsInUse: Record<Lane, number> = { heavy: 0, light: 0 };
+  /** Number of jobs that left their slots and have not ended. */
+  const endingCounts: Record<Lane, number> = { heavy: 0, light: 0 };
+  /** Number of occupied slots for heavy jobs, by owner of the jobs. */
+  const slotsByOwner = new Map<string, number>();
+  let reservedBytes = 0;
+
+  function changeSlots({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
+    slotsInUse[lane] += by;
+    reservedBytes += by * bytes;
+    if (lane === 'light' || owner === '') return; // Jobs without an owner belong to the service.
+    const count = (slotsByOwner.get(owner) ?? 0) + by;
+    if (count > 0) slotsByOwner.set(owner, count);
+    else slotsByOwner.delete(owner);
+  }
+
+  function takeSlot(job: WaitingJob, lane: Lane): JobSlot {
+    let state: 'held' | 'left' | 'over' = 'held';
+    changeSlots(job, lane, 1);
+    return {
+      leave() {
+        if (state !== 'held' || endingCounts[lane] >= runningMax[lane]) return;
+        state = 'left';
+        endingCounts[lane]++;
+        changeSlots(job, lane, -1);
+        onFree();
+      },
+      giveBack() {
+        if (state === 'held') changeSlots(job, lane, -1);
+        if (state === 'left') endingCounts[lane]--;
+        state = 'over';
+        onFree();
+      },
+    };
+  }
+
+  return {
+    isFree: (lane: Lane): boolean => slotsInUse[lane] < runningMax[lane],
+    /** Returns the owners that hold the maximum number of slots of a lane. */
+    fullOwners(lane: Lane): ReadonlySet<string> {
+      if (lane === 'light' || slotsByOwner.size === 0) return NO_OWNERS;
+      return new Set([...slotsByOwner].flatMap(([owner, count]) => (count >= ownerRunningMax ? [owner] : [])));
+    },
+    /** Takes a slot for a job. Returns undefined if no slot is free or memory is insufficient. */
+    take(job: WaitingJob, lane: Lane): JobSlot | undefined {
+      const isFitting = reservedBytes === 0 || reservedBytes + job.estimated_bytes <= memoryBytes;
+      return isFitting ? takeSlot(job, lane) : undefined;
+    },
+    /** Returns the memory that is not reserved by jobs with slots. */
+    freeBytes: (): number => Math.max(0, memoryBytes - reservedBytes),
+  };
+}
+
 /** Scheduler of one node. It takes jobs while the node has capacity, runs their attempts and monitors them. */
-export interface Scheduler extends QueueNode {
+interface Scheduler extends QueueNode {
   start(): void;
   /** Stops claiming jobs. */
   drain(): void;
@@ -633,7 +700,7 @@ export function createJobSystem(node: JobNode): JobSystem {
   };
 }
 
-export interface PatientDocumentsOptions {
+interface PatientDocumentsOptions {
   readonly documents: DocumentStore;
   readonly clock: Pick<Clock, 'after'>;
   /** Returns true once no caller waits. A read that fails then throws a refusal. */

@@ -26,9 +26,9 @@ import {
   createValueMember,
   createWrittenMember,
   encodeDays,
+  type JsonWriter,
   writeSeriesBody,
-} from './json/objects.js';
-import type { JsonWriter } from './json/writer.js';
+} from './json/writer.js';
 import { findDifferingReturns } from './run-columns.js';
 import { formatWindow, type RequestedDates } from './run-window.js';
 

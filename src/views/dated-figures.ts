@@ -3,8 +3,7 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import type { Book } from '#domain/books/book.js';
-import { writeKnown, writeKnownWithin } from './json/objects.js';
-import type { JsonWriter } from './json/writer.js';
+import { type JsonWriter, writeKnown, writeKnownWithin } from './json/writer.js';
 import { openPanelRows } from './run-columns.js';
 
 /** JSON text of a figure on contiguous dates: numbers separated by commas. */

@@ -51,9 +51,9 @@ import {
   createValueMember,
   createWrittenMember,
   encodeDays,
+  type JsonWriter,
   type Member,
-} from './json/objects.js';
-import type { JsonWriter } from './json/writer.js';
+} from './json/writer.js';
 import { openPanelRows, readStoredLabels } from './run-columns.js';
 import { createSpan, findDatesWithin, type RequestedDates, type WindowSpan } from './run-window.js';
 

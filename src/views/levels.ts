@@ -7,8 +7,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { type Producer, yieldBatches } from './formats/batch.js';
-import { createJsonObject, createSeriesMember, createTextMember, encodeDays } from './json/objects.js';
-import type { JsonWriter } from './json/writer.js';
+import { createJsonObject, createSeriesMember, createTextMember, encodeDays, type JsonWriter } from './json/writer.js';
 import { findPublishedDivisor, readIndexSeries, roundValues } from './run-columns.js';
 import { createSpan } from './run-window.js';
 

@@ -25,9 +25,9 @@ import {
   createValueMember,
   createWrittenMember,
   encodeDays,
+  type JsonWriter,
   writeSeriesBody,
-} from './json/objects.js';
-import type { JsonWriter } from './json/writer.js';
+} from './json/writer.js';
 import { findVariantBlocks } from './levels.js';
 import type { WithFindings } from './preview.js';
 import { readIndexSeries, roundOnDay } from './run-columns.js';

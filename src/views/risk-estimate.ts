@@ -1,7 +1,7 @@
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { alignMarket, openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { type Calendars, createDaysCalendar } from '#domain/calendars/calendar.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
@@ -10,7 +10,6 @@ import { addSpinOffValue } from '#domain/market/action-effects.js';
 import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
-import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { estimateFrom, estimateOverRange, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimation.js';
 import { isFactorEstimator } from '#domain/risk/model-terms.js';
 import {

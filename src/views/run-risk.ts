@@ -19,9 +19,9 @@ import {
   createTextMember,
   createValueMember,
   createWrittenMember,
+  type JsonWriter,
   writeDatedTable,
-} from './json/objects.js';
-import type { JsonWriter } from './json/writer.js';
+} from './json/writer.js';
 import { readRunLevels } from './run-columns.js';
 import { createSpan } from './run-window.js';
 

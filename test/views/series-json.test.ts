@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
-import { encodeDays } from '#views/json/objects.js';
+import { encodeDays } from '#views/json/writer.js';
 
 const formatDays = (days: Iterable<number>): string =>
   `[${new TextDecoder().decode(encodeDays(Int32Array.from(days)))}]`;

@@ -1,8 +1,7 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
-import { createJsonWriter } from '#views/json/writer.js';
-import { writeDatedTable } from '#views/json/objects.js';
+import { createJsonWriter, writeDatedTable } from '#views/json/writer.js';
 
 test('a table is written as JSON.stringify writes it, with null where there is no number', () => {
   const cell = fc.oneof(

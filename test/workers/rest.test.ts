@@ -1,6 +1,6 @@
 import { threadId } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { createReturnTerms } from '#domain/market/growth-terms.js';
 import { computeGrowth, computeValueIndex } from '#domain/market/growth.js';

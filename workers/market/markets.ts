@@ -22,8 +22,8 @@ import {
   keepOpen,
   openCachedCalendars,
   openCachedMarket,
-  readHashedBytes,
   readChange,
+  readHashedBytes,
   refuseDamagedContent,
 } from '../input/inputs.js';
 import {
@@ -42,8 +42,7 @@ import { countCoverage, measureFieldCoverage } from '#market/serve/coverage.js';
 import { computePriceSeries, type PriceTable } from '#market/serve/price-series.js';
 import { encodeArrowTable } from '#views/formats/columnar.js';
 import { writeDatedCsv } from '#views/formats/text.js';
-import { writeDatedTable } from '#views/json/objects.js';
-import { createJsonWriter } from '#views/json/writer.js';
+import { createJsonWriter, writeDatedTable } from '#views/json/writer.js';
 import { answerBytes } from '../output/task-outputs.js';
 
 /** Finds the data warnings of a market. */

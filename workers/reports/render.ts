@@ -1,6 +1,5 @@
 import { Refusal } from '#domain/base/refusals.js';
-import { openMarketOn } from '#domain/books/window.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
+import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { needsMarket, needsRisk } from '#domain/outputs/report-templates.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { RenderInput } from '#jobs/tasks/runs.js';

@@ -7,12 +7,11 @@ import { parseJson, toCanonicalJson } from '#domain/base/json.js';
 import { findFirstAtLeast, findLastAtMost, locateParts } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseDay, parseValidDay } from '#domain/base/time.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { createReturnTerms } from '#domain/market/growth-terms.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createMarketKey, type MarketHandle } from '#domain/market/market-handle.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
 import { assertFiniteNumbers, countPartFigures, divideModel, EIGENVALUES_PART } from '#domain/risk/estimation.js';
 import { type PackedImport, packModel } from '#domain/risk/imported-models.js';
 import {

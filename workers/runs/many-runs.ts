@@ -20,7 +20,7 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { formatDay } from '#domain/base/time.js';
 import { createSparseMemory } from '#domain/books/book.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { estimatePeriodsPerYear, listClosures, type RecordedClosures } from '#domain/calendars/calendar.js';
 import { createSharedDecisions } from '#domain/decide/shared-decisions.js';
 import { parseAcceptedIndex } from '#domain/definition/index-validation.js';

@@ -11,7 +11,7 @@ import type { Book } from '#domain/books/book.js';
 import { createComposer } from '#domain/books/composer.js';
 import { findCompositionInForce } from '#domain/books/compositions.js';
 import { listBookDays, simulateIndexBook } from '#domain/books/index-run.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { estimateCommonPeriods, listClosures } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
 import { parseAcceptedIndex } from '#domain/definition/index-validation.js';

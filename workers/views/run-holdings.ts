@@ -7,21 +7,20 @@ import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { createComposer } from '#domain/books/composer.js';
 import { isOutside } from '#domain/books/universe.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { createSecurityTerms } from '#domain/market/growth-terms.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createExchangeRates } from '#domain/market/rates.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import {
   computeActiveByName,
   computeRisk,
   computeRisks,
-  type WeightByColumn,
   type RiskShares,
+  type WeightByColumn,
 } from '#domain/risk/contributions.js';
 import { describeExclusion, type ReturnWindow } from '#domain/risk/return-panel.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
@@ -36,7 +35,7 @@ import {
 } from '#views/actions.js';
 import type { JsonWriter } from '#views/json/writer.js';
 import { createDatapoints } from '#views/risk-estimate.js';
-import { type ActiveRisk, type HeldRisk, type WeightsOnDate, readPositiveWeights } from '#views/weights.js';
+import { type ActiveRisk, type HeldRisk, readPositiveWeights, type WeightsOnDate } from '#views/weights.js';
 import { openCachedCalendars, openCachedMarket, openModels } from '../input/inputs.js';
 import { useRunFile } from '../run-files.js';
 

@@ -6,7 +6,7 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { assertNoErrors, Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { createComposer } from '#domain/books/composer.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import type { CrossSection } from '#domain/datapoints/cross-section.js';
 import { parseField } from '#domain/datapoints/expression-checks.js';
@@ -36,7 +36,6 @@ import {
   SINGLE_GROUPS,
   UNCLASSIFIED,
 } from '#domain/market/reference.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
 import { readDatapoints } from '#domain/optimisation/decision-problem.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import {

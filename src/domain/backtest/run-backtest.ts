@@ -21,12 +21,12 @@ import { hasAnyBar } from '../books/rebalance-dates.js';
 import { createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import { countStale, groupFillsByRebalance, listTrades, reportStaleFills } from '../books/trades.js';
-import { type WindowCoverage, checkRequestedRange, openMarketOn } from '../books/window.js';
+import { checkRequestedRange, type WindowCoverage } from '../books/window.js';
+import { openMarketOn, readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { isDerivedDocument, isOverlayDocument } from '../definition/index-document.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { listVariants, resolveVariant, type ReturnVariant, UNTAXED_VARIANTS } from '../market/market-data.js';
-import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { groupFindings, listRunAssumptions, reportPartialLastSession, selectReportedFindings } from './findings.js';
 import { allocateColumns, type Memory } from './run-file/placement.js';
 import {

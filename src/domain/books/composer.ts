@@ -25,7 +25,7 @@ import { CannotResumeError } from '../definition/runs.js';
 import { DEFAULT_REVIEW } from '../definition/schedule.js';
 import { applyStoreDefaults, type DatedTreatment, resolveTreatment } from '../definition/treatment.js';
 import type { MarketData, Membership } from '../market/market-data.js';
-import { readPanelRow, type SessionMarket } from '../market/session-market.js';
+import { openMarketOn, readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { StoredModel, StoredModels } from '../risk/stored-models.js';
 import { alignComposition } from './aligned-books.js';
 import type { Book, OutsideMergers, StoredBook } from './book.js';
@@ -65,7 +65,6 @@ import {
   listUniverseMembers,
   restoreOnSession,
 } from './universe.js';
-import { openMarketOn } from './window.js';
 
 /** Returns the composer that the decider of one version of an index definition uses. */
 function createAmendedComposer(

@@ -1,5 +1,6 @@
 import { allocateRetainedIntegersBelow } from '#base/memory.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
+import { Refusal } from '../base/refusals.js';
 import type { Day } from '../base/time.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import { ACTION_KINDS, type CorporateAction, type MarketData } from './market-data.js';
@@ -621,6 +622,36 @@ function listSessions(calendar: Calendar, dates: Int32Array): Int32Array {
   const from = findFirstAtLeast(calendar.sessions, dates[0]!);
   const to = findLastAtMost(calendar.sessions, dates.at(-1)!);
   return calendar.sessions.slice(from, Math.max(from, to + 1));
+}
+
+/** Aligned markets by calendar. All indices of a calendar share one alignment. */
+const alignedMarkets = new WeakMap<MarketData, WeakMap<Calendars, Map<string, SessionMarket>>>();
+
+/**
+ * Returns the market aligned to the sessions of a calendar. Calls with the same objects `market` and `calendars` share
+ * one alignment.
+ * @throws Refusal VALIDATION_FAILED if the calendar does not exist
+ */
+export function openMarketOn({
+  market,
+  calendars,
+  code,
+}: {
+  readonly market: MarketData;
+  readonly calendars: Calendars;
+  readonly code: string;
+}): SessionMarket {
+  let bySet = alignedMarkets.get(market);
+  if (!bySet) alignedMarkets.set(market, (bySet = new WeakMap()));
+  let byCode = bySet.get(calendars);
+  if (!byCode) bySet.set(calendars, (byCode = new Map()));
+  let sm = byCode.get(code);
+  if (!sm) {
+    const calendar = calendars.get(code);
+    if (!calendar) throw new Refusal('VALIDATION_FAILED', `The calendar ${code} is not known.`);
+    byCode.set(code, (sm = alignMarket({ market, calendar, calendars })));
+  }
+  return sm;
 }
 
 export interface MarkWindowInput {

@@ -17,7 +17,7 @@ import { hasAnyBar, listDueUnderTexts } from '../books/rebalance-dates.js';
 import { computeOverlayPath } from '../books/overlay-book.js';
 import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
-import { openMarketOn } from '../books/window.js';
+import { alignMarket, BeforeMarketError, openMarketOn, type SessionMarket } from '../market/session-market.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
 import type { FieldRequest } from '../datapoints/fields.js';
@@ -42,7 +42,6 @@ import {
   type ReturnVariant,
 } from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';
-import { alignMarket, BeforeMarketError, type SessionMarket } from '../market/session-market.js';
 import type { OwnLevels } from './outside-levels.js';
 import type { StoredModels } from '../risk/stored-models.js';
 

@@ -5,7 +5,18 @@ import { formatTimestamp } from '#store/document-identity.js';
 import { type DocumentTransaction, findCause, readStoredBody } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow, JobTransaction } from '#store/postgres/transaction.js';
-import { type Admission, createJobIdentity, type Waiting } from '../port/admission.js';
+import {
+  type Admission,
+  type AttemptKey,
+  createJobIdentity,
+  type Ending,
+  type JobListing,
+  type JobQuery,
+  type JobReader,
+  type LocatedJob,
+  type NewJob,
+  type Waiting,
+} from '../port/queue.js';
 import { assertCallbackLimit, createCallback, putDeliveries, renewRecord, requireInput } from '../port/callbacks.js';
 import {
   advance,
@@ -20,7 +31,6 @@ import {
   startLife,
 } from '../port/life-cycle.js';
 import { createListing } from '../port/listing.js';
-import type { AttemptKey, Ending, JobListing, JobQuery, JobReader, LocatedJob, NewJob } from '../port/queue.js';
 import {
   computeLifeLimits,
   createAuthorship,
@@ -35,8 +45,8 @@ import {
   ABSENT_JOB,
   type Beat,
   type DocumentBodyRow,
-  formatStoredKind,
   formatLane,
+  formatStoredKind,
   type JobReading,
   type JobRevision,
   type JobRows,

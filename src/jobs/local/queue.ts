@@ -3,7 +3,29 @@ import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.j
 import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import { type DocumentStore, type DocumentTransaction, findCause, readStoredBody } from '#store/port.js';
-import { type Admission, admit, createJobIdentity } from '../port/admission.js';
+import {
+  type Admission,
+  admit,
+  type Claim,
+  type ClaimOrder,
+  countSlotsByClass,
+  createJobIdentity,
+  type EndedJob,
+  type Ending,
+  getJobClass,
+  type JobClass,
+  type JobListing,
+  type JobLog,
+  type JobQuery,
+  type JobQueue,
+  type LaneLoad,
+  type Lease,
+  type LocatedJob,
+  type NewJob,
+  type QueueLimits,
+  type QueueNode,
+  type StoredInput,
+} from '../port/queue.js';
 import {
   assertCallbackLimit,
   createCallback,
@@ -28,26 +50,6 @@ import {
 } from '../port/life-cycle.js';
 import { createListing, type LostJobs, readLostJobs } from '../port/listing.js';
 import { getJobKind, type PausedKinds } from '../port/paused-kinds.js';
-import {
-  type Claim,
-  type ClaimOrder,
-  countSlotsByClass,
-  type EndedJob,
-  type Ending,
-  getJobClass,
-  type JobClass,
-  type JobListing,
-  type JobLog,
-  type JobQuery,
-  type JobQueue,
-  type LaneLoad,
-  type Lease,
-  type LocatedJob,
-  type NewJob,
-  type QueueNode,
-  type QueueLimits,
-  type StoredInput,
-} from '../port/queue.js';
 import {
   createAuthorship,
   type JobIdentity,

@@ -16,7 +16,7 @@ import type { Optimise } from '../optimise/optimisations.js';
 import type { Reports } from '../reports/reports.js';
 import type { Precondition } from '../shared/documents.js';
 import type { VersionContent } from '../shared/versions.js';
-import type { DatasetRegistration } from '../stores/registration.js';
+import type { DatasetRegistration } from '../stores/stores.js';
 import type { Closures } from './closures.js';
 import type { Procedures } from './statements.js';
 

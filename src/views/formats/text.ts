@@ -8,7 +8,7 @@ import {
   type RowMarks,
   TABLE_COLUMNS_MAX,
 } from '#kernels/engines/number-text.js';
-import type { DatedTable } from '../json/objects.js';
+import type { DatedTable } from '../json/writer.js';
 import {
   type ByteSink,
   MISSING_INTEGER,

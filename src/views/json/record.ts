@@ -1,15 +1,15 @@
 import type {
   BacktestResultSummary,
+  BacktestRunResult,
   BookPayload,
   CalendarCoveragePayload,
   PortfolioBookPayload,
-  UnfilledOrderPayload,
-  BacktestRunResult,
   PriceGapPayload,
   RebalancePricingPayload,
   RebalanceSnapshot,
   RelativeMetricsPayload,
   StaleFillPayload,
+  UnfilledOrderPayload,
 } from '#contract/analytics/record.js';
 import type { RecordedOrder } from '#domain/backtest/positions.js';
 import type { WeightsFrame } from '#domain/backtest/record-fields.js';
@@ -21,12 +21,13 @@ import {
   measureExposure,
 } from '#domain/analytics/concentration.js';
 import { compareText, type Finding } from '#domain/base/findings.js';
-import { formatDay, type Day, formatDayTimestamp } from '#domain/base/time.js';
+import { type Day, formatDay, formatDayTimestamp } from '#domain/base/time.js';
 import { TRADE_REASONS } from '#domain/books/trades.js';
 import { formatCashName } from '#domain/outputs/exports.js';
 import {
   createItemsUpgrade,
   createJsonObject,
+  createJsonWriter,
   createNumberMember,
   createObjectMember,
   createSeriesMember,
@@ -34,11 +35,12 @@ import {
   createValueMember,
   createWrittenMember,
   encodeDays,
+  encodeToken,
   formatDayText,
+  type JsonWriter,
   type Member,
   type Members,
-} from './objects.js';
-import { createJsonWriter, encodeToken, type JsonWriter } from './writer.js';
+} from './writer.js';
 import type { OverviewView, ParentPayload, TrackingForecastPayload } from '#contract/analytics/analytics.js';
 import type { TrackingForecast } from '#domain/analytics/relative-returns.js';
 import type { StoredRebalances } from '#domain/backtest/run-file/read.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import { createSecurityTerms } from '#domain/market/growth-terms.js';
 import type { Refusal } from '#domain/base/refusals.js';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import { createSecurityTerms } from '#domain/market/growth-terms.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { checkShape } from '#domain/base/schema.js';
 import {
   computeScenario,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/stores/registration.js';
+import { isSameLocation, resolveSourceLocation, updateLocations } from '#services/stores/stores.js';
 
 const formatUrl = (secret: string, host = 'db') => `postgresql://reader${secret}@${host}/prices`;
 const updateStoreLocations = (location: string | null, source: string | null) =>

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import { createActionsView, createProFormaRows, readHoldingsAtEnd } from '#views/actions.js';
 import { createIndexLevels } from '#views/levels.js';
 import { exportEvents } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
-import { buildMarket, type ActionSketch } from '../../domain/backtest/market-builder.js';
+import { type ActionSketch, buildMarket } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
 import { createOverlayIndex } from '../../domain/overlays/overlay-case.js';
 import { calendars, createDocument, DATES, showWholeIndexUntil } from './index-case.js';

@@ -1,5 +1,5 @@
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn } from '#domain/market/session-market.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import { createActionsView, readHoldingsAtEnd } from '#views/actions.js';

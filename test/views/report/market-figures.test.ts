@@ -2,12 +2,11 @@ import { beforeAll, expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { openMarketOn } from '#domain/books/window.js';
+import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { createBuiltInTemplate, createTerms } from '#domain/outputs/report-templates.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createMethodology } from '#domain/definition/methodology.js';
-import type { SessionMarket } from '#domain/market/session-market.js';
 import {
   computeRebalanceOrders,
   computeRunDividends,

@@ -143,13 +143,7 @@ import { createSimulationJob, createSimulations } from '#services/runs/simulatio
 import { createSql } from '#services/runs/sql.js';
 import { createRunTexts, createStoredRuns } from '#services/runs/stored-runs.js';
 import { createSweepJob, createSweeps } from '#services/runs/sweeps.js';
-import {
-  createActionEffects,
-  createRunViews,
-  createViewCache,
-  createViewMaker,
-  type ViewMaker,
-} from '#services/runs/views.js';
+import { createActionEffects, createRunViews, createViewCache, createViewMaker } from '#services/runs/views.js';
 import {
   createJobKinds,
   createJobsService,
@@ -289,7 +283,6 @@ function composeRuns(
   const actionEffects = createActionEffects(runViews, runViewRoutes.getIndexActions.view, core.documents);
 
   return {
-    maker,
     analytics,
     exports,
     backtestResults: createBacktestResults(core.documents, texts),
@@ -564,8 +557,8 @@ function composeGovernance(core: Core, { history, indices, schedulesOn, endClose
 }
 
 /** Composes published closes. */
-function composePublication(core: Core, maker: ViewMaker, { signingKeys }: HistoryComponents) {
-  const publications = createPublications(core, maker, signingKeys);
+function composePublication(core: Core, { signingKeys }: HistoryComponents) {
+  const publications = createPublications(core, signingKeys);
   const bundles = createBundles(core, publications, signingKeys, createArchive);
   return { publications, handlers: createPublicationHandlers(publications, bundles) };
 }
@@ -580,7 +573,7 @@ export interface SchedulesInput {
   readonly history: HistoryComponents;
   readonly resources: Closable[];
   readonly keys: Pick<AccessKeys, 'findScopes'>;
-  readonly runs: Pick<StepServices, 'analytics' | 'exports'> & { readonly maker: ViewMaker };
+  readonly runs: Pick<StepServices, 'analytics' | 'exports'>;
   readonly reports: Pick<StepServices, 'reports'>;
   readonly indices: Pick<GovernanceInput, 'indices' | 'computeSchedule' | 'schedulesOn'>;
 }
@@ -588,7 +581,7 @@ export interface SchedulesInput {
 /** Composes publication, the daily schedules of index families, and the runner of schedules. */
 function composeSchedules(core: Core, { role, history, resources, keys, ...parts }: SchedulesInput) {
   const { runs, reports, indices } = parts;
-  const publication = composePublication(core, runs.maker, history);
+  const publication = composePublication(core, history);
   const { documents, settings, calendars, now, log } = core;
   const isShared = settings.artifacts !== undefined;
   const schedules = createSchedules(core, (index) => findIndexMarket(core, index));

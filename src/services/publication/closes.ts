@@ -13,9 +13,9 @@ import {
 } from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { Jobs } from '#jobs/port/job-kind.js';
 import { isPartial } from '#market/judge/market-warnings.js';
-import type { ViewMaker } from '../runs/views.js';
+import type { Context } from '../shared/context.js';
+import { requireColumnsFile } from '../shared/run-documents.js';
 
 /** Date on which a run and the valid published entry differ. */
 export interface Disagreement {
@@ -154,7 +154,7 @@ const NAMED_MAX = 5;
  * bar may still arrive. On earlier dates the rule for partial dates of a store applies, because a single security may
  * be halted.
  */
-function findPartialCloses({
+export function findPartialCloses({
   dates,
   held,
   without_bar: missingPositions,
@@ -203,17 +203,13 @@ export interface Log {
   readonly lastAt: string | undefined;
 }
 
-/** Closes of a run, and those of them that are partial. */
-interface PublishableCloses extends IndexCloses {
-  readonly partial: ReadonlyMap<string, PartialClose>;
-}
-
 /** Entry before it is chained and signed. */
 export type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
 
 interface StatementTerms {
   readonly run: RunDocument;
   readonly log: Log;
+  readonly partialCloses: ReadonlyMap<string, PartialClose>;
   readonly disagreements: readonly Disagreement[];
   readonly request: PublishRequest;
   /** Reason for the first new close if it corrects a difference from earlier closes; otherwise null. */
@@ -223,12 +219,12 @@ interface StatementTerms {
 }
 
 /** Returns the entries to publish: first the restated closes, then the closes after the last published date. */
-export function listStatements(closes: PublishableCloses, terms: StatementTerms): Statement[] {
-  const { run, log, disagreements, request, correction, by, at } = terms;
+export function listStatements(closes: IndexCloses, terms: StatementTerms): Statement[] {
+  const { run, log, partialCloses, disagreements, request, correction, by, at } = terms;
   const last = findLastDate(log);
   const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
   const findReason = (i: number, kind: Statement['kind']): string | null => {
-    const partialClose = closes.partial.get(closes.dates[i]!);
+    const partialClose = partialCloses.get(closes.dates[i]!);
     if (partialClose !== undefined) return formatPartialReason(partialClose, request.reason);
     if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
     return i === firstFresh ? correction : null;
@@ -274,13 +270,12 @@ interface ClosesTerms {
 
 /** Returns the closes of a run up to a date. @throws Refusal NO_DATA_IN_RANGE */
 export async function readCloses(
-  { jobs, maker }: { readonly jobs: Pick<Jobs, 'query'>; readonly maker: Pick<ViewMaker, 'requireColumnsFile'> },
+  { jobs, artifacts }: Context,
   run: RunDocument,
   { through, calendar, signal }: ClosesTerms,
-): Promise<PublishableCloses> {
+): Promise<IndexCloses> {
   if (through !== undefined) assertReached(run, through, calendar);
-  const closes = await jobs.query('run-closes', { columns: await maker.requireColumnsFile(run), through }, signal);
-  return { ...closes, partial: findPartialCloses(closes) };
+  return jobs.query('run-closes', { columns: await requireColumnsFile(artifacts, run), through }, signal);
 }
 
 /**

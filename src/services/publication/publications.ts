@@ -30,7 +30,6 @@ import { createHashSigner, createSigningKey } from '#store/history/signing.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { requireIndex } from '../indices/documents.js';
 import { createStoredState } from '../runs/states.js';
-import type { ViewMaker } from '../runs/views.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
@@ -40,6 +39,7 @@ import {
   type Disagreement,
   findDisagreements,
   findLastDate,
+  findPartialCloses,
   listStatements,
   type Log,
   measureDisagreements,
@@ -171,11 +171,6 @@ async function listReasonsAgainst(states: RunStates, run: RunDocument): Promise<
   return (await states.findStaleState(run))?.reasons ?? [];
 }
 
-type UnsignedClose = Pick<
-  PublicationEntry,
-  'date' | 'kind' | 'price' | 'total' | 'net' | 'divisor' | 'composition_hash' | 'reason'
->;
-
 interface ClosesTerms {
   readonly indexId: string;
   readonly runId: string;
@@ -191,7 +186,7 @@ interface ClosesTerms {
  * whichever run produced them.
  */
 function createPublicationRequest(
-  statements: readonly UnsignedClose[],
+  statements: readonly Statement[],
   approvalGate: Pick<ApprovalGate, 'getRule'>,
   { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
 ): ProposedChange {
@@ -247,7 +242,7 @@ function selectAction(
   return published > 0 && countPersons(getRule('publish')) > countPersons(getRule('restate')) ? 'publish' : 'restate';
 }
 
-const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: UnsignedClose) => ({
+const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: Statement) => ({
   date,
   kind,
   price,
@@ -258,7 +253,7 @@ const createFigures = ({ date, kind, price, total, net, divisor, composition_has
   reason,
 });
 
-const createLevels = ({ price, total, net }: Pick<UnsignedClose, 'price' | 'total' | 'net'>) => ({ price, total, net });
+const createLevels = ({ price, total, net }: Pick<Statement, 'price' | 'total' | 'net'>) => ({ price, total, net });
 
 function formatSummary(
   indexId: string,
@@ -266,7 +261,7 @@ function formatSummary(
     fresh,
     restated,
     last,
-  }: { readonly fresh: readonly UnsignedClose[]; readonly restated: number; readonly last: UnsignedClose },
+  }: { readonly fresh: readonly Statement[]; readonly restated: number; readonly last: Statement },
 ): string {
   const closesText = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
   const restatedCloses = restated === 1 ? 'one close again' : `${restated} closes again`;
@@ -391,12 +386,8 @@ const ATTEMPTS_MAX = 5;
 /** Number of entries that are chained and signed in one turn of the event loop. This takes 2 ms. */
 const SIGNED_PER_TURN = 64;
 
-export function createPublications(
-  context: Context,
-  maker: Pick<ViewMaker, 'requireColumnsFile'>,
-  signingKeys: SigningKeys,
-): Publications {
-  const { documents, jobs, states, calendars, approvals, timestamp } = context;
+export function createPublications(context: Context, signingKeys: SigningKeys): Publications {
+  const { documents, states, calendars, approvals, timestamp } = context;
 
   /** Appends entries to the log. @returns false if another publication or key was written first */
   async function appendToLog(
@@ -437,7 +428,8 @@ export function createPublications(
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // If the request names no run, the run is the current run and not stale.
       const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
-      const closes = await readCloses({ jobs, maker }, run, { through: order.through, calendar, signal });
+      const closes = await readCloses(context, run, { through: order.through, calendar, signal });
+      const partialCloses = findPartialCloses(closes);
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
         const { entriesInForce, head } = log;
@@ -454,8 +446,17 @@ export function createPublications(
         const publication = { ...terms, restated: disagreements.length, at: signedAt, by };
         const error = createLevelError({ ...differingCloses, treatment, request }, publication);
         const correction = await readCorrection(documents, error);
-        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at: signedAt });
-        assertNoPartialClose(statements, closes.partial, request);
+        const statements = listStatements(closes, {
+          run,
+          log,
+          partialCloses,
+          disagreements,
+          request,
+          correction,
+          by,
+          at: signedAt,
+        });
+        assertNoPartialClose(statements, partialCloses, request);
         const publishedCount = statements.length - publication.restated;
         const author = { ...by, note: findNote(request, by) };
         const answer = { published: publishedCount, restated: publication.restated, run_id: terms.runId, stale, error };

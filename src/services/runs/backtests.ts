@@ -32,6 +32,7 @@ import {
   listArtifacts,
   putRunAfter,
   type RequestedRun,
+  requireColumnsFile,
   requireRun,
   type RunName,
 } from '../shared/run-documents.js';
@@ -231,7 +232,7 @@ export function createAnalytics(
     bytes: new Uint8Array(await artifacts.read(ref)),
     sha256: ref.sha256,
   });
-  const { requireColumnsFile, readHead, readCached } = maker;
+  const { readHead, readCached } = maker;
 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
@@ -269,7 +270,7 @@ export function createAnalytics(
       const { overview, plan } = run.artifacts;
       const runId = computeRunId(run);
       if (overview !== undefined) return { ...(await maker.stamped(run, readHashed(overview))), runId };
-      const columns = await requireColumnsFile(run);
+      const columns = await requireColumnsFile(artifacts, run);
       const file = { path: await artifacts.file(plan!), sha256: plan!.sha256 }; // a run without a stored overview has a plan
       return { ...(await maker.stamped(run, readCached({ view: 'overview', columns, plan: file }, signal))), runId };
     },
@@ -293,7 +294,7 @@ export function createAnalytics(
       const findings = listContentFindings(runs);
       const comparedWith = benchmark === null ? null : await readCompared({ ...context, plans }, runs[0]!, benchmark);
       const market = comparedWith && (await states.requireMarket(runs[0]!)).handle;
-      const columns = await Promise.all(runs.map(requireColumnsFile));
+      const columns = await Promise.all(runs.map((run) => requireColumnsFile(artifacts, run)));
       const view = await readCached(
         {
           view: 'compare',
@@ -313,7 +314,9 @@ export function createAnalytics(
     },
     estimatedBytes: () => estimateBacktestBytes(markets.require().market),
     async readLevels(runId) {
-      return jobs.query('run-levels', { columns: await requireColumnsFile(await requireRun(documents, runId)) });
+      return jobs.query('run-levels', {
+        columns: await requireColumnsFile(artifacts, await requireRun(documents, runId)),
+      });
     },
   };
 }

@@ -30,6 +30,7 @@ import {
   readRun,
   readRunList,
   type RequestedRun,
+  requireColumnsFile,
   requireRun,
 } from '../shared/run-documents.js';
 import { removeMarks, type StoredBytes } from '../shared/stamped-json.js';
@@ -316,7 +317,10 @@ export function createStoredRuns({ documents, artifacts }: Context, maker: ViewM
   }
 
   async function readMetrics(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
-    const { bytes } = await maker.readCached({ view: 'metrics', columns: await maker.requireColumnsFile(run) }, signal);
+    const { bytes } = await maker.readCached(
+      { view: 'metrics', columns: await requireColumnsFile(artifacts, run) },
+      signal,
+    );
     return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // the view wrote this JSON
   }
 

@@ -63,13 +63,13 @@ import {
   resolveRiskMeasure,
 } from '../shared/model-documents.js';
 import {
-  assertUndamaged,
   findRun,
   isWholeHistory,
   listNamedFiles,
   readRun,
   readRunDefinition,
   requireRun,
+  requireColumnsFile,
   resolveColumnsFile,
   type RunName,
 } from '../shared/run-documents.js';
@@ -127,8 +127,6 @@ const formatKey = (question: unknown): string =>
 
 /** Service that computes views from the columns of stored runs. */
 export interface ViewMaker {
-  /** Returns the file with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
-  requireColumnsFile(run: RunDocument): Promise<string>;
   /** Returns the state of a run. Views of the run start with it. */
   readHead(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<HashedBytes>;
@@ -140,16 +138,12 @@ export interface ViewMaker {
   stamped(run: RunDocument, view: Promise<HashedBytes>): Promise<CheckedBytes>;
 }
 
-export function createViewMaker({ artifacts, jobs, states }: Context, views: ViewCache): ViewMaker {
+export function createViewMaker({ jobs, states }: Context, views: ViewCache): ViewMaker {
   const makeView = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
   const readHead = async (run: RunDocument): Promise<StateHead> =>
     createStateHead(await createStoredState(states, run));
   return {
-    async requireColumnsFile(run) {
-      await assertUndamaged(artifacts, run);
-      return resolveColumnsFile(artifacts, run);
-    },
     readHead,
     make: makeView,
     readCached: (input, signal) => views.get(createQuestion(input), () => makeView(input, signal)),
@@ -472,13 +466,13 @@ function assertHasFields(fields: readonly string[]): void {
  * null.
  */
 async function readWholeColumns(
-  { documents, states, maker }: NeedSources,
+  { documents, artifacts, states }: NeedSources,
   runDocument: RunDocument,
   indexId: string,
 ): Promise<string | null> {
   const run = await findRun(documents, indexId);
   if (run === undefined || run.index_id !== indexId || run.store_id !== runDocument.store_id) return null;
-  return isWholeHistory(run) && (await states.findStaleState(run)) === null ? maker.requireColumnsFile(run) : null;
+  return isWholeHistory(run) && (await states.findStaleState(run)) === null ? requireColumnsFile(artifacts, run) : null;
 }
 
 interface RollingQuery {
@@ -635,7 +629,10 @@ export function createRunViews(
   const sources: NeedSources = { ...context, ...inputs, plans: createBacktestPlans(documents) };
 
   async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
-    const { bytes } = await maker.readCached({ view: 'summary', columns: await maker.requireColumnsFile(run) }, signal);
+    const { bytes } = await maker.readCached(
+      { view: 'summary', columns: await requireColumnsFile(artifacts, run) },
+      signal,
+    );
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFiguresPayload; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at, start } = run;
     return {
@@ -670,7 +667,9 @@ export function createRunViews(
     async show({ terms, name, query, format, body }, signal) {
       const run = await requireRun(documents, name);
       const { given, afterwards: completionActions } = await lookUpRun(terms, { run, query, body });
-      const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.requireColumnsFile(run));
+      const columns = await (terms.isMadeAnew
+        ? resolveColumnsFile(artifacts, run)
+        : requireColumnsFile(artifacts, run));
       // The parameters of the route and the members that its needs add have the type that the terms require.
       const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.readCached(input, signal);

@@ -144,6 +144,18 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
   return columns!; // every run has at least one file
 }
 
+/**
+ * Returns the path of the file with the columns of a run whose files are intact.
+ * @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE
+ */
+export async function requireColumnsFile(
+  artifacts: Pick<ArtifactStore, 'file' | 'damaged'>,
+  run: RunDocument,
+): Promise<string> {
+  await assertUndamaged(artifacts, run);
+  return resolveColumnsFile(artifacts, run);
+}
+
 export function listArtifacts({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   const artifactRefs = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];

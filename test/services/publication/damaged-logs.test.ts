@@ -37,7 +37,7 @@ function logWithout(...lost: readonly number[]) {
     return Promise.resolve(body === undefined ? undefined : { id, body, etag: '', updatedAt: '' });
   };
   const unused = {} as never;
-  const { entries } = createPublications(createTestContext({ documents: { get } }), unused, unused);
+  const { entries } = createPublications(createTestContext({ documents: { get } }), unused);
   return entries('EQ', {});
 }
 

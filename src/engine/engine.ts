@@ -352,7 +352,7 @@ interface EngineModels {
   observedEndOf(modelId: string): string | undefined;
 }
 
-export interface ModelsDependencies {
+interface ModelsDependencies {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly engine: Engine;
@@ -584,14 +584,12 @@ function runPlan(input: PlanInput): Api.Backtest {
   };
 }
 
-export interface DefinitionsDependencies {
-  readonly market: MarketData;
-  readonly calendars: Calendars;
-  readonly pluginOf: (id: string) => StoredPluginCode | undefined;
-}
-
 /** Creates the store of definitions in memory, which validates them like the service. */
-function createDefinitions({ market, calendars, pluginOf }: DefinitionsDependencies) {
+function createDefinitions(
+  market: MarketData,
+  calendars: Calendars,
+  pluginOf: (id: string) => StoredPluginCode | undefined,
+) {
   /** Documents by id, with the code of their plug-ins. */
   const documents = new Map<string, IndexDocument>();
   const findIndex = (id: string): IndexDocument | undefined => documents.get(id);
@@ -777,7 +775,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
   const plugins = options.plugins === undefined ? undefined : await readPlugins(options.plugins);
   const calendars = openCalendars();
   const engine = openWasmEngine();
-  const definitions = createDefinitions({ market, calendars, pluginOf: (id) => plugins?.get(id) });
+  const definitions = createDefinitions(market, calendars, (id) => plugins?.get(id));
   const models = createModels({ market, calendars, engine, termsOf: createTerms });
 
   function createTerms(indexId: string): IndexTerms {

@@ -136,7 +136,7 @@ function createOffers(
 }
 
 /** Dependencies of the queue of a node and of its attempts. */
-interface QueueDependencies {
+export interface SharedQueueDependencies {
   readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
   readonly rows: JobRows;
   readonly presence: Presence;
@@ -151,9 +151,15 @@ interface QueueDependencies {
   readonly onEnded?: (job: EndedJob) => void;
   /** Called for the end of an abandoned attempt, which changed nothing. */
   readonly onStale?: () => void;
+  /** Called if this process abandons an attempt of a node that stopped sending heartbeats. */
+  readonly onTakenOver?: () => void;
+  /**
+   * Channel on which the ids of cancelled jobs are published. Default: nodes detect a cancellation only by heartbeats.
+   */
+  readonly cancellations?: Notices;
 }
 
-export interface QueueAttemptsDependencies extends QueueDependencies {
+interface QueueAttemptsDependencies extends SharedQueueDependencies {
   readonly jobs: JobDocuments;
   /** Returns the progress of an attempt of this node, if known. */
   readonly findProgress: (lease: Lease) => TaskProgress | undefined;
@@ -549,15 +555,6 @@ function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): SharedJo
     notify: listeners.call,
     close: () => void (isClosed = true),
   };
-}
-
-export interface SharedQueueDependencies extends QueueDependencies {
-  /** Called if this process abandons an attempt of a node that stopped sending heartbeats. */
-  readonly onTakenOver?: () => void;
-  /**
-   * Channel on which the ids of cancelled jobs are published. Default: nodes detect a cancellation only by heartbeats.
-   */
-  readonly cancellations?: Notices;
 }
 
 export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence' | 'parts'> {

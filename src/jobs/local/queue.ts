@@ -254,20 +254,15 @@ interface JobTable {
   readonly reader: TableReader;
 }
 
-export interface JobTableDependencies extends LiveJobsDependencies {
-  readonly store: DocumentStore;
-  /** Maximum number of ended jobs to keep. */
-  readonly endedMax: number;
-}
-
 /**
  * Maximum number of ended jobs that are deleted when a job is added. It is large enough to remove a backlog, and small
  * enough for one transaction.
  */
 const DELETED_JOBS_MAX = 100;
 
-function createJobTable(dependencies: JobTableDependencies): JobTable {
-  const { store, clock, endedMax, log } = dependencies;
+/** @param endedMax maximum number of ended jobs to keep */
+function createJobTable(store: DocumentStore, endedMax: number, dependencies: LiveJobsDependencies): JobTable {
+  const { clock, log } = dependencies;
   const liveJobs = createLiveJobs(dependencies);
   const { history } = liveJobs;
   let lostJobs: LostJobs | undefined;
@@ -700,7 +695,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   const submissions = createPendingSubmissions();
   const lines = createLines();
   const leases = createLeases();
-  const table = createJobTable({ store, clock, ...limits, log, findProgress, onChange: follow });
+  const table = createJobTable(store, limits.endedMax, { clock, ...limits, log, findProgress, onChange: follow });
   let node: QueueNode | undefined;
   let isDraining = false;
   const delayedJobs = createDelayedJobs(clock, lines, table.live, () => node?.onWork());

@@ -152,16 +152,12 @@ interface MappedCells {
   report(): void;
 }
 
-interface MappedCellsDependencies {
-  readonly rows: Pick<NamedMarketRows, 'refuseNumber' | 'dayOfInstant'>;
+interface MappedColumns {
+  readonly rows: NamedMarketRows;
   readonly texts: ReturnType<typeof createTextColumns>;
 }
 
-function createMappedCells(
-  mapping: Mapping,
-  problems: Problems,
-  { rows, texts }: MappedCellsDependencies,
-): MappedCells {
+function createMappedCells(mapping: Mapping, problems: Problems, { rows, texts }: MappedColumns): MappedCells {
   const readDay = createDayReader(mapping.date_format);
   const findInstant = createInstantReader(mapping.date_format);
   const countMarks = createCountMarks(mapping, problems);
@@ -235,14 +231,8 @@ interface OpenedColumns extends WideColumns {
   readonly codes: readonly (number | undefined)[];
 }
 
-interface WideRowsDependencies {
-  readonly rows: NamedMarketRows;
-  readonly texts: ReturnType<typeof createTextColumns>;
-  readonly cells: MappedCells;
-}
-
 /** Reader of tables with one column per security. */
-function createWideRows(mapping: Mapping, problems: Problems, { rows, texts, cells }: WideRowsDependencies) {
+function createWideRows(mapping: Mapping, problems: Problems, { rows, texts }: MappedColumns, cells: MappedCells) {
   /** Begins a table. If the field of its numbers is unknown, returns undefined and adds a finding. */
   function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
     const field = findTableField(mapping, table);
@@ -424,7 +414,7 @@ function createMappedRows(mapping: Mapping, problems: Problems, options: MarketR
   const reports = [createDividendReader(mapping, problems), createUnreadTerms(mapping, problems)];
   const texts = createTextColumns(problems);
   const cells = createMappedCells(mapping, problems, { rows, texts });
-  const wideRows = createWideRows(mapping, problems, { rows, texts, cells });
+  const wideRows = createWideRows(mapping, problems, { rows, texts }, cells);
   let fileRow = 0;
 
   function beginFile(

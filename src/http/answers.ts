@@ -195,7 +195,6 @@ export async function formatRawResponse(response: Response): Promise<string> {
 /** Size in bytes of the buffer of one response. 20 MB then take 80 reads, and 1,000 slow readers fit into memory. */
 const BUFFER_BYTES = 256 * 1024;
 
-/** Response with a streamed body. */
 interface StreamedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;

@@ -242,7 +242,6 @@ function formatSegmentOrder(path: string): string {
     .join('');
 }
 
-/** Parts of the service that the operations use. */
 interface OperationServices {
   /** Runs a request on the market of a data store. Default: on the active store. @throws Refusal if it cannot be read */
   readonly withinStore: <T>(storeId: string, work: () => T | Promise<T>) => Promise<T>;
@@ -284,7 +283,6 @@ interface OperationOptions extends OperationServices {
   readonly authenticateAgain: (c: RequestContext) => Principal | Promise<Principal>;
   /** Waits for the turn of a key; undefined if it has come. */
   readonly awaitTurn: KeyTurns;
-  /** All paths of the service. */
   readonly paths: ReadonlySet<string>;
   /** Receives reads for the audit log. */
   readonly noteRead: (c: RequestContext, operation: string) => void;

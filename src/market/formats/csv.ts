@@ -246,7 +246,6 @@ export function readTextCells(record: CsvRecord): Cell[] {
   );
 }
 
-/** Message for a row whose number of cells differs from the number of columns. */
 export const describeRowLength = (cells: number, columns: number) =>
   `The row has ${cells} cells; the header has ${columns}.`;
 

@@ -83,7 +83,6 @@ interface Extent {
   readonly bytes: number;
 }
 
-/** Parts of a handle that are in shared memory. */
 export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
 /** Error codes of the operating system for a full disk or quota. */
@@ -140,7 +139,6 @@ function skipPieces(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] 
   });
 }
 
-/** Returns a range of days of each panel as bytes. */
 function sliceDays(panels: readonly Float64Array[], assets: number, from: number, to: number): Uint8Array[] {
   return panels.map((panel) => {
     const { buffer, byteOffset, byteLength } = panel.subarray(from * assets, to * assets);
@@ -223,7 +221,6 @@ export function createOutgoingMarket(
   let nextIndex = 0;
   let remainingPaths = paths;
   let panels: Panels | undefined;
-  /** Files of the panels, if they are paged. */
   let files: readonly PagedFile[] | undefined;
   /** 1 for each day of the panels that has been sent. */
   let sentBytes = new Uint8Array(0);

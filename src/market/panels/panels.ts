@@ -137,7 +137,6 @@ export const BLOCK_DAYS = 64;
 
 export const DIGEST_BYTES = 32;
 
-/** Known digests for the blocks of the first days of a content. */
 export interface CachedBlockDigests {
   readonly digests: Uint8Array;
   readonly days: number;

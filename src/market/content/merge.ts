@@ -1,10 +1,8 @@
 import { compareText } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
-import { findLastAtMost } from '#domain/base/numbers.js';
-import { formatDay, parseValidDay } from '#domain/base/time.js';
+import { formatDay } from '#domain/base/time.js';
 import type {
   CorporateAction,
-  MarketData,
   Membership,
   PriceSeries,
   ReferenceRow,
@@ -12,25 +10,11 @@ import type {
   ReferenceValue,
   SeriesTable,
 } from '#domain/market/market-data.js';
-import { allocateEmptyPanel, allocateGrowablePanel, type Panels } from '../panels/panels.js';
+import { allocateEmptyPanel, type Panels } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
 import { compareActions } from './action-rows.js';
-import { type ContentTables, type MarketContent, refuseSize } from './market-content.js';
-import { compareMemberships, reportSeries } from './table-rows.js';
-
-/** Returns an object with the series of a content. The object is empty if there are no series. */
-export function getSeries(series: SeriesTable): Pick<MarketContent, 'series'> {
-  return series.size === 0 ? {} : { series };
-}
-
-/**
- * Combines panels and tables into one content. If an identifier is both a security and a series, returns undefined and
- * adds a finding.
- */
-export function joinContent(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
-  reportSeries(panels.identifiers, tables.series, problems);
-  return problems.errors > 0 ? undefined : { ...panels, ...tables };
-}
+import { getSeries, joinContent, type MarketContent, refuseSize } from './market-content.js';
+import { compareMemberships } from './table-rows.js';
 
 /**
  * Merges two contents. Values that are in both must be equal. If they differ, the difference is reported and nothing is
@@ -269,51 +253,4 @@ function mergeUniverses(
     }
   });
   return sortedSpells;
-}
-
-/** Security and date of a close. */
-export interface PriceLocation {
-  readonly identifier: string;
-  readonly date: string;
-}
-
-type Closes = Pick<MarketData, 'identifiers' | 'dates' | 'fields'>;
-
-/**
- * Returns a content with some closes replaced. Returns the same object if it has none of these securities and sessions.
- */
-export function overridePrices<C extends Closes>(
-  content: C,
-  overrides: readonly (PriceLocation & { readonly price: number })[] = [],
-): C {
-  const cells = overrides.flatMap(({ price, ...place }) => {
-    const cell = findCell(content, place);
-    return cell === undefined ? [] : [{ cell, price }];
-  });
-  if (cells.length === 0) return content;
-  const { identifiers, dates, fields } = content;
-  const close = fields.get('CLOSE')!;
-  const panel = new Float64Array(allocateGrowablePanel(dates.length, identifiers.length, fields.size), 0, close.length);
-  panel.set(close);
-  for (const { cell, price } of cells) panel[cell] = price;
-  return { ...content, fields: new Map([...fields].map(([name, old]) => [name, name === 'CLOSE' ? panel : old])) };
-}
-
-export function copyCloses<C extends Closes>(content: C, otherCloses: Closes, places: readonly PriceLocation[]): C {
-  const close = otherCloses.fields.get('CLOSE')!;
-  return overridePrices(
-    content,
-    places.flatMap((place) => {
-      const cell = findCell(otherCloses, place);
-      return cell === undefined ? [] : [{ ...place, price: close[cell]! }];
-    }),
-  );
-}
-
-/** Returns the cell of a close in the panels. Returns undefined if the security or the session is missing. */
-export function findCell({ identifiers, dates }: Closes, { identifier, date }: PriceLocation): number | undefined {
-  const day = parseValidDay(date);
-  const row = findLastAtMost(dates, day);
-  const column = identifiers.indexOf(identifier);
-  return column < 0 || row < 0 || dates[row] !== day ? undefined : row * identifiers.length + column;
 }

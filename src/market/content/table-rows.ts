@@ -34,26 +34,6 @@ import {
 import { DATE_COLUMNS, nameFileColumns, TEXT_COLUMNS } from '../tables/table-kinds.js';
 import { SERIES_ROWS_MAX } from './market-content.js';
 
-/** Series of an exchange rate with invalid values. */
-interface NonPositiveRate {
-  readonly identifier: string;
-  /** First value of 0 or less. */
-  readonly first: { readonly date: string; readonly value: number };
-  /** Number of days with such a value. */
-  readonly count: number;
-}
-
-/** Returns the series that are named by a currency pair and have values of 0 or less. @cost O(values) */
-export function findRatesNotAboveZero(series: SeriesTable): NonPositiveRate[] {
-  return [...series.values()].flatMap(({ identifier, days, closes }) => {
-    const isPair = parsePair(identifier)?.every(isCurrency) === true;
-    const position = isPair ? closes.findIndex((close) => close <= 0) : -1;
-    if (position < 0) return [];
-    const first = { date: formatDay(days[position]!), value: closes[position]! };
-    return [{ identifier, first, count: closes.filter((close) => close <= 0).length }];
-  });
-}
-
 /** Reader of the rows of a dataset, cell by cell. */
 export interface CheckedRows<T> {
   /**
@@ -570,32 +550,6 @@ function createSeries(identifier: string, { name, currency, unit, closes }: Seri
   const days = Int32Array.from(closes.keys()).sort();
   const convert = TO_PERCENT[unit ?? 'percent'];
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => convert(closes.get(day)!)) };
-}
-
-/** Reports identifiers that are both securities and series, and exchange rates of 0 or less. */
-export function reportSeries(
-  identifiers: readonly string[],
-  series: SeriesTable | undefined,
-  problems: Problems,
-): void {
-  if (series === undefined) return;
-  for (const identifier of identifiers) {
-    if (series.has(identifier))
-      problems.error({
-        code: 'DUPLICATE_KEY',
-        path: `series[${identifier}]`,
-        message: `${identifier} is in market and in series; an identifier must be in only one of them.`,
-        value: identifier,
-      });
-  }
-  for (const { identifier, first, count } of findRatesNotAboveZero(series)) {
-    problems.warning({
-      code: 'OUT_OF_RANGE',
-      path: `series[${identifier}]`,
-      message: `The exchange rate ${identifier} is ${first.value} on ${first.date}${count > 1 ? ` and 0 or less on ${count - 1} more days` : ''}. Computations that need it on such a day are refused.`,
-      value: first.value,
-    });
-  }
 }
 
 interface Spell extends Membership {

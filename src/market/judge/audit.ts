@@ -4,8 +4,7 @@ import { findFirstAtLeast, findLastAtMost, formatPrices } from '#domain/base/num
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { compareActions } from '../content/action-rows.js';
-import type { MarketContent } from '../content/market-content.js';
-import { findRatesNotAboveZero } from '../content/table-rows.js';
+import { findRatesNotAboveZero, type MarketContent } from '../content/market-content.js';
 import { removeEmptyLines } from '../panels/panels.js';
 import { findActionWarnings } from './content-warnings.js';
 import { createActionRow, findDoubtfulDividends, MISTAKEN_FACTORS, scaleAmount } from './doubtful-dividends.js';

@@ -13,8 +13,7 @@ import {
   type SideTable,
   type TableChanges,
 } from '../content/changes.js';
-import type { DividendError, MarketContent } from '../content/market-content.js';
-import { copyCloses, type PriceLocation } from '../content/merge.js';
+import { copyCloses, type DividendError, type MarketContent, type PriceLocation } from '../content/market-content.js';
 import { allocateGrowablePanel, createUsedDays, type Panels, removeEmptyLines } from '../panels/panels.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import {

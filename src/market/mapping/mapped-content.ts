@@ -16,7 +16,13 @@ import {
   SPLIT_RATIO_MIN,
   SPLIT_RATIOS,
 } from '../content/action-rows.js';
-import type { ContentTables, DividendError, MarketContent } from '../content/market-content.js';
+import {
+  type ContentTables,
+  type DividendError,
+  joinContent,
+  type MarketContent,
+  overridePrices,
+} from '../content/market-content.js';
 import {
   createMarketRows,
   type MarketFile,
@@ -25,7 +31,6 @@ import {
   type NamedMarketRows,
   type ZoneTerms,
 } from '../content/market-rows.js';
-import { joinContent, overridePrices } from '../content/merge.js';
 import { type Cell, explainNotANumber, formatWrittenCell, type Heading, readText } from '../formats/cells.js';
 import { type Panels, removeEmptyLines } from '../panels/panels.js';
 import {

@@ -2,16 +2,9 @@ import { suggestName } from '#base/nearest-name.js';
 import { TABLE_KINDS } from '#domain/definition/datasets.js';
 import type { Mapping } from '#domain/definition/mapping.js';
 import { createActionRows } from '../content/action-rows.js';
-import type { ContentTables } from '../content/market-content.js';
+import { type ContentTables, getSeries, reportSeries } from '../content/market-content.js';
 import { createMarketRecords, type MarketFile, type MarketRows } from '../content/market-rows.js';
-import { getSeries } from '../content/merge.js';
-import {
-  type CheckedRows,
-  createReferenceRows,
-  createSeriesRows,
-  createUniverseRows,
-  reportSeries,
-} from '../content/table-rows.js';
+import { type CheckedRows, createReferenceRows, createSeriesRows, createUniverseRows } from '../content/table-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/columns.js';
 import {

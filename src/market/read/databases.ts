@@ -8,7 +8,7 @@ import { to as copyTo } from 'pg-copy-streams';
 import { maskUrlPasswords } from '#base/addresses.js';
 import type { Day } from '#domain/base/time.js';
 import { TABLE_KINDS } from '#domain/definition/datasets.js';
-import { reportSeries } from '../content/table-rows.js';
+import { reportSeries } from '../content/market-content.js';
 import { boundCell, type Cell, shortenColumns, TEXT_BYTES_MAX } from '../formats/cells.js';
 import {
   type DuckDb,

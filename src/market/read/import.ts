@@ -16,14 +16,14 @@ import type { Adjustment } from '#domain/market/market-data.js';
 import { countTableRows, recountMarketRows } from '../content/content-hash.js';
 import type { MarketContent } from '../content/market-content.js';
 import { mergeContents } from '../content/merge.js';
+import { namePositions } from '../formats/cells.js';
+import { CsvFault, readCsv } from '../formats/csv.js';
 import { readWorkbook, type SheetSink, WorkbookFault } from '../formats/workbook.js';
 import { isHeaderless } from '../mapping/columns.js';
-import { namePositions } from '../formats/cells.js';
 import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { type DataProblem, formatCellPath, type Problems } from '../tables/problems.js';
 import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
 import { type ContentRows, createContentRows, readFrames, type SplitFrame } from './content-rows.js';
-import { CsvFault, readCsv } from '../formats/csv.js';
 import {
   addKeyColumns,
   createKeyTest,
@@ -39,7 +39,7 @@ import {
   isWorkbookFault,
   readArchivedFiles,
 } from './file-rows.js';
-import type { TableFiles } from './folder.js';
+import { createSingleTable, type TableFiles } from './folder.js';
 import { readSource } from './read-source.js';
 import type { SourceResult } from './source-read.js';
 
@@ -282,7 +282,7 @@ function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: 
   });
 }
 
-export interface ImportOutcome {
+interface ImportOutcome {
   readonly content: MarketContent;
   /** Numbers of rows of the content. */
   readonly rows: SourceResult['rows'];
@@ -341,14 +341,14 @@ export async function performImport(
 }
 
 /** Returns the content after an append, with its numbers of rows and those of the request. */
-export const addRowsRead = (content: MarketContent, rowsRead: SourceResult['rows']) => ({
+const addRowsRead = (content: MarketContent, rowsRead: SourceResult['rows']) => ({
   content,
   rows: countTableRows(content),
   rowsRead,
 });
 
 /** Rejects adjusted closes in an append. */
-export function refuseAppendedAdjustment({ mapping }: MarketInterpretation, problems: Problems): void {
+function refuseAppendedAdjustment({ mapping }: MarketInterpretation, problems: Problems): void {
   if (mapping?.adjusted_close != null)
     problems.error({
       code: 'NOT_IN_CHOICES',
@@ -356,4 +356,50 @@ export function refuseAppendedAdjustment({ mapping }: MarketInterpretation, prob
       message: 'Adjusted closes change backwards with every dividend: they are imported whole, with on_exists replace.',
       accepted: ['replace'],
     });
+}
+
+/**
+ * Reads one table that was sent as a file. The table is the market of a new store or an addition to a store. An Arrow
+ * stream is first converted to Parquet, so that both formats are read, and their problems reported, in the same way.
+ * @returns undefined, with a finding, if the table is invalid or contradicts the stored content.
+ */
+export async function importTable(
+  { table: { path, dataset, format }, answer: { folder, storedFiles, load, calendars }, terms }: TableImport,
+  problems: Problems,
+  onProgress: (fraction: number) => void,
+): Promise<ImportOutcome | undefined> {
+  if (storedFiles === null && dataset !== 'market') {
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: `There is no market; the table ${dataset} can only be appended to a store that has one.`,
+    });
+    return undefined;
+  }
+  const parquetPath = format === 'parquet' ? path : `${path}.parquet`;
+  if (format === 'arrow' && !(await convertArrow(path, parquetPath, dataset, problems))) return undefined;
+  if (storedFiles !== null) refuseAppendedAdjustment(terms, problems);
+  const sourceResult = await readSource(await createSingleTable(dataset, parquetPath), problems, onProgress, {
+    isPart: storedFiles !== null,
+    terms,
+  });
+  const { adjustment } = terms;
+  const importTerms = { folder, isServed: load, calendars, adjustment, derived: sourceResult?.derived ?? null };
+  if (sourceResult === undefined || storedFiles === null)
+    return sourceResult && { ...recountMarketRows(sourceResult, terms.mapping), ...importTerms };
+  const storedResult = await readSource(storedFiles, problems, () => {}, { isOwn: true });
+  const mergedContent = storedResult && mergeContents(storedResult.content, sourceResult.content, problems);
+  return mergedContent && { ...addRowsRead(mergedContent, sourceResult.rows), ...importTerms };
+}
+
+/** Converts an Arrow stream to a Parquet file. @returns false, with a finding, if the stream is invalid */
+async function convertArrow(path: string, parquetPath: string, dataset: TableKind, problems: Problems) {
+  const { isUnreadCompression, writeArrowAsParquet } = await import('../formats/arrow.js'); // not needed by other imports
+  if (!isUnreadCompression(path)) return writeArrowAsParquet(path, parquetPath, dataset, problems);
+  problems.error({
+    code: 'UNREADABLE_FILE',
+    path: dataset,
+    message: 'The Arrow stream is compressed by ZSTD. Uncompressed streams are read, those of LZ4, and Parquet files.',
+  });
+  return false;
 }

@@ -1,14 +1,8 @@
 import { TABLE_KINDS } from '#domain/definition/datasets.js';
 import type { CorporateAction, Membership, ReferenceTable, SeriesTable } from '#domain/market/market-data.js';
 import { createActionRows } from '../content/action-rows.js';
-import { getSeries } from '../content/merge.js';
-import {
-  type CheckedRows,
-  createReferenceRows,
-  createSeriesRows,
-  createUniverseRows,
-  reportSeries,
-} from '../content/table-rows.js';
+import { getSeries, reportSeries } from '../content/market-content.js';
+import { type CheckedRows, createReferenceRows, createSeriesRows, createUniverseRows } from '../content/table-rows.js';
 import { type DuckDb, openDuckDb } from '../formats/duckdb.js';
 import { digestFiles, type SourceDigest, type SourceFile } from '../formats/source-file.js';
 import { isHeaderless } from '../mapping/columns.js';

@@ -259,7 +259,7 @@ async function perform(
       return result && { ...result, files: writeText(result.folder, result.content) };
     }
     case 'importTable': {
-      const { importTable } = await import('../read/import-table.js');
+      const { importTable } = await import('../read/import.js');
       const terms = { ...input.terms, calendars };
       const result = await importTable({ ...input, terms }, problems, (fraction) =>
         onProgress(0.6 * fraction, 'reading'),

@@ -4,7 +4,7 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type DatasetDocument, isManaged, OVERRIDES_MAX, type PriceOverride } from '#domain/definition/datasets.js';
 import { type Authorship, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
-import { findCell, type PriceLocation } from '#market/content/merge.js';
+import { findCell, type PriceLocation } from '#market/content/market-content.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { ApprovalAgreement, ProposedChange } from '../shared/approvals.js';

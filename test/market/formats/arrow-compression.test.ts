@@ -5,7 +5,7 @@ import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { expect, test } from 'vitest';
 import { decodeLz4Frame } from '#market/formats/arrow.js';
 import { createProblems } from '#market/tables/problems.js';
-import { importTable } from '#market/read/import-table.js';
+import { importTable } from '#market/read/import.js';
 import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 
 /** Streams that pyarrow wrote, in base64. That by LZ4 has ten closes of 7.5 of security A from 2024-01-01 on. */

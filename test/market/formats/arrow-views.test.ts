@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
-  CompressionType,
   compressionRegistry,
+  CompressionType,
   DataType,
   Dictionary,
   Float64,
@@ -15,11 +15,11 @@ import {
   Table,
   Utf8,
   Utf8View,
-  vectorFromArray,
   type Vector,
+  vectorFromArray,
 } from 'apache-arrow';
 import { expect, test } from 'vitest';
-import { importTable } from '#market/read/import-table.js';
+import { importTable } from '#market/read/import.js';
 import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 import { createProblems } from '#market/tables/problems.js';
 

@@ -170,11 +170,11 @@ export function findPartialCloses({
 
 /** Refuses to publish partial closes unless the request permits them. @throws Refusal PARTIAL_CLOSES */
 export function assertNoPartialClose(
-  statements: readonly { readonly date: string }[],
+  appendedCloses: readonly AppendedClose[],
   partialCloses: ReadonlyMap<string, PartialClose>,
   { allow_partial: isAllowed }: { readonly allow_partial: boolean },
 ): void {
-  const refusals = statements.flatMap(({ date }) => partialCloses.get(date) ?? []);
+  const refusals = appendedCloses.flatMap(({ date }) => partialCloses.get(date) ?? []);
   if (isAllowed || refusals.length === 0) return;
   const listedCloses = refusals.slice(0, NAMED_MAX).map((close) => `${close.date} (${formatCoverage(close)})`);
   const omissionNote =
@@ -203,14 +203,33 @@ export interface Log {
   readonly lastAt: string | undefined;
 }
 
-/** Entry before it is chained and signed. */
-export type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
+/** Close that a publication appends to the log. */
+export interface AppendedClose {
+  /** Position in the closes of the run. */
+  readonly position: number;
+  readonly date: string;
+  readonly kind: PublicationEntry['kind'];
+}
 
-interface StatementTerms {
+/** Returns the closes to publish: first the restated closes, then the closes after the last published date. */
+export function listAppendedCloses(
+  { dates }: IndexCloses,
+  log: Log,
+  disagreements: readonly Disagreement[],
+): AppendedClose[] {
+  const last = findLastDate(log);
+  const restatedCloses = disagreements.map(
+    ({ date, position }) => ({ position: position!, date, kind: 'restatement' }) as const, // a missing session was refused
+  );
+  const newCloses = dates.flatMap((date, position) =>
+    last === null || date > last ? [{ position, date, kind: 'close' } as const] : [],
+  );
+  return [...restatedCloses, ...newCloses];
+}
+
+interface EntryTerms {
   readonly run: RunDocument;
-  readonly log: Log;
   readonly partialCloses: ReadonlyMap<string, PartialClose>;
-  readonly disagreements: readonly Disagreement[];
   readonly request: PublishRequest;
   /** Reason for the first new close if it corrects a difference from earlier closes; otherwise null. */
   readonly correction: string | null;
@@ -218,38 +237,37 @@ interface StatementTerms {
   readonly at: string;
 }
 
-/** Returns the entries to publish: first the restated closes, then the closes after the last published date. */
-export function listStatements(closes: IndexCloses, terms: StatementTerms): Statement[] {
-  const { run, log, partialCloses, disagreements, request, correction, by, at } = terms;
-  const last = findLastDate(log);
-  const firstFresh = closes.dates.findIndex((date) => last === null || date > last);
-  const findReason = (i: number, kind: Statement['kind']): string | null => {
-    const partialClose = partialCloses.get(closes.dates[i]!);
+/** Place of an entry in its log, and the key that signs it. */
+type EntryPlace = Pick<PublicationEntry, 'seq' | 'previous' | 'key_id'>;
+
+/** Returns a function that creates the entry of a close without its hash and signature. */
+export function createEntryWriter(closes: IndexCloses, appendedCloses: readonly AppendedClose[], terms: EntryTerms) {
+  const { run, partialCloses, request, correction, by, at } = terms;
+  const firstNew = appendedCloses.find(({ kind }) => kind === 'close');
+  const findReason = (close: AppendedClose): string | null => {
+    const partialClose = partialCloses.get(close.date);
     if (partialClose !== undefined) return formatPartialReason(partialClose, request.reason);
-    if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
-    return i === firstFresh ? correction : null;
+    if (close.kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
+    return close === firstNew ? correction : null;
   };
-  const createStatement = (i: number, kind: Statement['kind']): Statement => ({
+  return (close: AppendedClose, place: EntryPlace): Omit<PublicationEntry, 'hash' | 'signature'> => ({
     index_id: run.index_id,
-    date: closes.dates[i]!,
-    kind,
-    price: closes.price[i]!,
-    total: closes.total[i]!,
-    net: closes.net[i]!,
-    divisor: closes.divisor[i]!,
-    composition_hash: closes.composition_hash[i]!,
+    date: close.date,
+    kind: close.kind,
+    price: closes.price[close.position]!,
+    total: closes.total[close.position]!,
+    net: closes.net[close.position]!,
+    divisor: closes.divisor[close.position]!,
+    composition_hash: closes.composition_hash[close.position]!,
     data_hash: run.store_content_hash ?? null,
     index_version: run.index_version ?? null,
     ...(run.calendar_version === undefined ? {} : { calendar_version: run.calendar_version }),
     engine: run.engine_version ?? null,
-    reason: findReason(i, kind),
+    reason: findReason(close),
     at,
     author: by.author,
+    ...place,
   });
-  const newStatements = closes.dates.flatMap((date, i) =>
-    last === null || date > last ? [createStatement(i, 'close')] : [],
-  );
-  return [...disagreements.map(({ position }) => createStatement(position!, 'restatement')), ...newStatements];
 }
 
 /** Returns the latest published date; null if no date is published. */

@@ -35,16 +35,17 @@ import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
 import {
+  type AppendedClose,
   assertNoPartialClose,
+  createEntryWriter,
   type Disagreement,
   findDisagreements,
   findLastDate,
   findPartialCloses,
-  listStatements,
+  listAppendedCloses,
   type Log,
   measureDisagreements,
   readCloses,
-  type Statement,
 } from './closes.js';
 import {
   createLevelError,
@@ -186,25 +187,25 @@ interface ClosesTerms {
  * whichever run produced them.
  */
 function createPublicationRequest(
-  statements: readonly Statement[],
+  entries: readonly PublicationEntry[],
   approvalGate: Pick<ApprovalGate, 'getRule'>,
   { indexId, runId, head, entriesInForce, disagreements, closes, day }: ClosesTerms,
 ): ProposedChange {
-  const newCloses = statements.filter(({ kind }) => kind === 'close');
-  const restatedCount = statements.length - newCloses.length;
+  const newCloses = entries.filter(({ kind }) => kind === 'close');
+  const restatedCount = entries.length - newCloses.length;
   const counts = { published: newCloses.length, restated: restatedCount };
-  const last = statements.at(-1)!; // an empty publication needs no approval
+  const last = entries.at(-1)!; // an empty publication needs no approval
   const previousEntry = [...entriesInForce.values()].findLast(({ date }) => date < last.date);
   const figures = {
     index_id: indexId,
     run_id: runId,
     ...counts,
-    first: statements[0]!.date,
+    first: entries[0]!.date,
     last: last.date,
     close: createLevels(last),
     previous: previousEntry === undefined ? null : { date: previousEntry.date, ...createLevels(previousEntry) },
   };
-  const lastRestatement = statements.findLast(({ kind }) => kind !== 'close');
+  const lastRestatement = entries.findLast(({ kind }) => kind !== 'close');
   const facts: ApprovalFacts =
     lastRestatement === undefined
       ? { kind: 'publish', ...figures }
@@ -223,7 +224,7 @@ function createPublicationRequest(
     action: selectAction(counts, approvalGate),
     day: day ?? null,
     subject: indexId,
-    content: { head: head?.hash ?? NO_HASH, entries: statements.map(createFigures) },
+    content: { head: head?.hash ?? NO_HASH, entries: entries.map(createFigures) },
     summary: formatSummary(indexId, { fresh: newCloses, restated: restatedCount, last }),
     facts,
   };
@@ -242,7 +243,7 @@ function selectAction(
   return published > 0 && countPersons(getRule('publish')) > countPersons(getRule('restate')) ? 'publish' : 'restate';
 }
 
-const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: Statement) => ({
+const createFigures = ({ date, kind, price, total, net, divisor, composition_hash, reason }: PublicationEntry) => ({
   date,
   kind,
   price,
@@ -253,7 +254,11 @@ const createFigures = ({ date, kind, price, total, net, divisor, composition_has
   reason,
 });
 
-const createLevels = ({ price, total, net }: Pick<Statement, 'price' | 'total' | 'net'>) => ({ price, total, net });
+const createLevels = ({ price, total, net }: Pick<PublicationEntry, 'price' | 'total' | 'net'>) => ({
+  price,
+  total,
+  net,
+});
 
 function formatSummary(
   indexId: string,
@@ -261,7 +266,7 @@ function formatSummary(
     fresh,
     restated,
     last,
-  }: { readonly fresh: readonly Statement[]; readonly restated: number; readonly last: Statement },
+  }: { readonly fresh: readonly PublicationEntry[]; readonly restated: number; readonly last: PublicationEntry },
 ): string {
   const closesText = fresh.length === 1 ? `the close of ${last.date}` : `${fresh.length} closes through ${last.date}`;
   const restatedCloses = restated === 1 ? 'one close again' : `${restated} closes again`;
@@ -446,27 +451,20 @@ export function createPublications(context: Context, signingKeys: SigningKeys): 
         const publication = { ...terms, restated: disagreements.length, at: signedAt, by };
         const error = createLevelError({ ...differingCloses, treatment, request }, publication);
         const correction = await readCorrection(documents, error);
-        const statements = listStatements(closes, {
-          run,
-          log,
-          partialCloses,
-          disagreements,
-          request,
-          correction,
-          by,
-          at: signedAt,
-        });
-        assertNoPartialClose(statements, partialCloses, request);
-        const publishedCount = statements.length - publication.restated;
+        const appendedCloses = listAppendedCloses(closes, log, disagreements);
+        assertNoPartialClose(appendedCloses, partialCloses, request);
+        const publishedCount = appendedCloses.length - publication.restated;
         const author = { ...by, note: findNote(request, by) };
         const answer = { published: publishedCount, restated: publication.restated, run_id: terms.runId, stale, error };
-        if (statements.length === 0) {
+        if (appendedCloses.length === 0) {
           if (error !== null && !isForeseen)
             await documents.transaction((tx) => registerError(tx, error), { by: author });
           return { ...answer, through: findLastDate(log), head: head?.hash ?? NO_HASH };
         }
-        const entries = await signStatements(statements, log, key);
-        const proposedChange = createPublicationRequest(statements, approvals, {
+        const entryTerms = { run, partialCloses, request, correction, by, at: signedAt };
+        const writeEntry = createEntryWriter(closes, appendedCloses, entryTerms);
+        const entries = await signEntries(appendedCloses, writeEntry, { log, key });
+        const proposedChange = createPublicationRequest(entries, approvals, {
           ...terms,
           head,
           entriesInForce,
@@ -527,19 +525,19 @@ async function readLog(documents: DocumentStore, indexId: string): Promise<Log> 
 /**
  * Signs new entries. The first is chained to the last entry of the log, and each further one to the entry before it.
  */
-async function signStatements(
-  statements: readonly Statement[],
-  { head }: Log,
-  key: SigningKey,
+async function signEntries(
+  appendedCloses: readonly AppendedClose[],
+  writeEntry: ReturnType<typeof createEntryWriter>,
+  { log: { head }, key }: { readonly log: Log; readonly key: SigningKey },
 ): Promise<PublicationEntry[]> {
   const entries: PublicationEntry[] = [];
   const signHash = createHashSigner(key);
   let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
-  for (const statement of statements) {
-    const chainedStatement = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
-    ({ seq } = chainedStatement);
-    hash = computeStatementHash(chainedStatement);
-    entries.push({ ...chainedStatement, hash, signature: await signHash(hash) });
+  for (const close of appendedCloses) {
+    seq += 1;
+    const entry = writeEntry(close, { seq, previous: hash, key_id: key.key_id });
+    hash = computeStatementHash(entry);
+    entries.push({ ...entry, hash, signature: await signHash(hash) });
     if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
   }
   return entries;

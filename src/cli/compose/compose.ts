@@ -16,7 +16,7 @@ import { createAuthenticate } from '#http/middleware.js';
 import { createRemovals, createVersionHandlers, deriveHandlers, type Removals } from '#http/calls.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
-import { createReceiptHandlers } from '#http/answers.js';
+import { createReceiptHandlers } from '#http/sources.js';
 import { createSessions, createSignIn, createSignInHandlers, formatSessionCookieName } from '#http/oidc/sign-in.js';
 import { createTokens } from '#http/oidc/tokens.js';
 import {

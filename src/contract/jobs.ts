@@ -140,6 +140,7 @@ export const JobRetryRequest = defineObject(() => ({
     .default(LIMITS.MAX_LISTED_JOBS)
     .meta({ description: 'Maximum number of jobs, newest first.' }),
 })).meta({ id: 'JobRetryRequest' });
+export type JobRetryRequest = z.infer<typeof JobRetryRequest>;
 
 export const JobKindState = defineObject(() => ({
   kind: z.enum(JOB_KINDS),

@@ -78,6 +78,9 @@ export interface Route {
   readonly errors: readonly ErrorCode[];
 }
 
+/** Query parameters of a route, with their defaults. */
+export type QueryOf<R extends { readonly query: z.ZodType }> = Readonly<z.output<R['query']>>;
+
 export interface Body {
   readonly schema: z.ZodType;
   /** True if the request may have no body. A missing body, an empty body and `null` are parsed as `{}`. */

@@ -1,3 +1,5 @@
+import type { clientRoutes } from '#contract/clients.js';
+import type { QueryOf } from '#contract/route.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
@@ -49,11 +51,7 @@ export interface LatestDelivery {
   readonly delivered: number;
 }
 
-export interface RecordQuery {
-  readonly schedule_id?: string | undefined;
-  readonly before?: string | undefined;
-  readonly limit: number;
-}
+export type RecordQuery = QueryOf<typeof clientRoutes.listDeliveries>;
 
 /**
  * Access to a record during a delivery. Changes are made in memory and written to disk as often as the disk permits.

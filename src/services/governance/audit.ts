@@ -1,3 +1,5 @@
+import type { auditRoutes } from '#contract/governance.js';
+import type { QueryOf } from '#contract/route.js';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setImmediate, setTimeout as pause } from 'node:timers/promises';
@@ -5,7 +7,7 @@ import { parseHostPort } from '#base/addresses.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { refuseReversedRange } from '#domain/base/requested-dates.js';
 import { parseMoment, parsePeriodStart } from '#domain/base/time.js';
-import { type AuditEntry, type AuditHead, type AuditKind, AuditSeal } from '#domain/definition/audit-log.js';
+import { type AuditEntry, type AuditHead, AuditSeal } from '#domain/definition/audit-log.js';
 import type { PublicKey } from '#domain/definition/publication.js';
 import { mayRead, type Reach } from '#domain/definition/reach.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
@@ -228,16 +230,7 @@ function createSyslogSender(url: string): SendAudit {
 
 const formatFrame = (message: string): string => `${Buffer.byteLength(message)} ${message}`;
 
-export interface AuditQuery {
-  /** First and last day or time of the entries, both included. */
-  readonly start?: string | undefined;
-  readonly end?: string | undefined;
-  readonly kind?: AuditKind | undefined;
-  readonly id?: string | undefined;
-  readonly author?: string | undefined;
-  readonly after: number;
-  readonly limit?: number | undefined;
-}
+export type AuditQuery = QueryOf<typeof auditRoutes.getAudit>;
 
 /** Log of writes. */
 export interface Audit {

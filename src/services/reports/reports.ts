@@ -1,3 +1,5 @@
+import type { reportRoutes } from '#contract/reports.js';
+import type { QueryOf } from '#contract/route.js';
 import { randomBytes } from 'node:crypto';
 import type {
   RenderCollection,
@@ -263,13 +265,7 @@ export interface RenderedPdf {
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
-export interface RenderQuery {
-  readonly index_id?: string | undefined;
-  readonly template_id?: string | undefined;
-  readonly limit: number;
-  /** Id of a render. Only renders that are older than this one are listed. */
-  readonly before?: string | undefined;
-}
+export type RenderQuery = QueryOf<typeof reportRoutes.listRenders>;
 
 export interface Reports extends ReportTemplates {
   /**

@@ -1,3 +1,5 @@
+import type { approvalRoutes } from '#contract/approvals.js';
+import type { QueryOf } from '#contract/route.js';
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
@@ -236,16 +238,7 @@ export interface ApprovalGate {
   guarded<T>(by: Authorship | undefined, work: (admission: ChangeAdmission) => Promise<T>): Promise<T>;
 }
 
-export interface ApprovalQuery {
-  readonly state?: ApprovalState | undefined;
-  readonly action?: ApprovalAction | undefined;
-  readonly subject?: string | undefined;
-  /** Lists only requests that the days of this schedule made, and only those for this session. */
-  readonly schedule_id?: string | undefined;
-  readonly date?: string | undefined;
-  readonly before?: number | undefined;
-  readonly limit: number;
-}
+export type ApprovalQuery = QueryOf<typeof approvalRoutes.listApprovals>;
 
 export interface Approvals extends ApprovalGate {
   readonly rules: ApprovalRules;

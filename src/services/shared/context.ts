@@ -1,3 +1,5 @@
+import type { dataVersionRoutes } from '#contract/stores.js';
+import type { QueryOf } from '#contract/route.js';
 import type { DataVersionsPayload as DataVersionList } from '#contract/stores.js';
 import type { StaleState } from '#domain/backtest/plan.js';
 import type { AsKnownOn } from '#domain/base/requested-dates.js';
@@ -112,13 +114,7 @@ export interface VersionsQuery {
   readonly before?: number | undefined;
 }
 
-export interface DifferenceQuery {
-  readonly from: number;
-  readonly to: number;
-  readonly limit: number;
-  /** True to list values of appended bars, too. */
-  readonly appended: boolean;
-}
+export type DifferenceQuery = QueryOf<typeof dataVersionRoutes.diffDataVersions>;
 
 /** States of stored runs: whether a run is stale, and which market a view of it may read. */
 export interface RunStates {

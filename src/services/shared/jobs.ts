@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { JobCollection, JobKindState, JobRetries } from '#contract/jobs.js';
+import type { JobCollection, JobKindState, JobRetries, JobRetryRequest } from '#contract/jobs.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { divideEvenly, locateParts } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
@@ -211,20 +211,11 @@ export function createJobKinds({ now }: Context, paused: PausedKinds): JobKindsS
   };
 }
 
-/** Failed jobs to queue again. */
-interface RetryOrder {
-  readonly kinds?: readonly JobKindName[] | undefined;
-  readonly job_ids?: readonly string[] | undefined;
-  /** ISO-8601 time; only jobs that failed at this time or later. */
-  readonly since?: string | undefined;
-  readonly limit: number;
-}
-
 /** Refusals that apply to every further job. No more jobs are queued after one of them. */
 const GENERAL_REFUSALS: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
 
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
-async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
+async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: JobRetryRequest): Promise<JobRetries> {
   const { limit } = order;
   const failedIds = await listFailedJobs(jobs, { ...order, limit: limit + 1 });
   const retriedIds: string[] = [];
@@ -244,7 +235,7 @@ async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOr
 /** Lists the ids of failed jobs, the newest first. @cost pages over all failed jobs of the kinds until the limit */
 async function listFailedJobs(
   jobs: Pick<JobSystem, 'list'>,
-  { kinds, job_ids: ids, since, limit }: RetryOrder,
+  { kinds, job_ids: ids, since, limit }: JobRetryRequest,
 ): Promise<string[]> {
   const selectedIds = ids === undefined ? null : new Set(ids);
   const sinceMs = since === undefined ? -Infinity : Date.parse(since);
@@ -293,7 +284,7 @@ export interface JobsService {
    */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
   /** Queues failed jobs again. @throws Refusal DRAINING, STORAGE_FULL */
-  retry(order: RetryOrder): Promise<JobRetries>;
+  retry(order: JobRetryRequest): Promise<JobRetries>;
   /** Cancels a job. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**

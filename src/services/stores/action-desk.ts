@@ -1,3 +1,5 @@
+import type { actionDeskRoutes } from '#contract/action-desk.js';
+import type { QueryOf } from '#contract/route.js';
 import { createHash } from 'node:crypto';
 import type { DeskAction, DeskActions, DeskDecisionRequest, ListedDeskAction } from '#contract/action-desk.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
@@ -41,16 +43,7 @@ export interface ActionEffects {
 
 export const formatActionKey = (identifier: string, exDate: string): string => `${exDate} ${identifier}`;
 
-export interface DeskQuery {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly state?: DeskState | undefined;
-  readonly identifier?: string | undefined;
-  readonly flagged: boolean;
-  /** True if the indices that each action affects are also listed. */
-  readonly indices: boolean;
-  readonly limit: number;
-}
+export type DeskQuery = QueryOf<typeof actionDeskRoutes.listActions>;
 
 /** Default window of the list: days before and after the last session. */
 const PAST_DAYS = 10;

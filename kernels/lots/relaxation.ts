@@ -1,4 +1,4 @@
-import type { AccountProgram, TaxSide } from './account-program.js';
+import type { AccountProgram, AccountRow, TaxSide } from './account-program.js';
 
 /** Trades of the convex form as continuous variables between 0 and their size. */
 export interface RelaxedTrades {
@@ -120,16 +120,9 @@ export function sortSales(
 }
 
 /** Row of the convex form: weights'w + short S + long L + cost C - tax t + constant <= 0. */
-export interface RelaxedRow {
-  /** Coefficients of the weights, [n]; null: all 0. */
-  readonly weights: Float64Array | null;
-  readonly short: number;
-  readonly long: number;
-  readonly cost: number;
+export interface RelaxedRow extends AccountRow {
   /** 1 for a tax piece (t is the maximum of the pieces), otherwise 0. */
   readonly tax: 0 | 1;
-  readonly constant: number;
-  readonly penalty: number;
 }
 
 /** Convex form of an account on one side of the tax. */

@@ -12,6 +12,7 @@ import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { listHomeFolders } from '#store/home/home.js';
 import { findManagedStore, openDocumentsReader } from '#store/lmdb/documents-reader.js';
 import { verifyHome } from '#store/home/verify.js';
+import { createFrame } from '../table-frame.js';
 
 export interface Answer {
   readonly status: number;
@@ -146,7 +147,7 @@ const createDefinition = (id: string) => ({
 const createBars = (names: readonly string[], price: number) => {
   const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09', '2023-01-10'];
   const data = days.flatMap((day) => names.map((name) => [name, day, price]));
-  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+  return { market: createFrame(['identifier', 'date', 'CLOSE'], data) };
 };
 
 async function requireSuccess(answer: Promise<Answer>): Promise<Answer['body']> {

@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { startService } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
+import { createFrame } from '../table-frame.js';
 
 /**
  * Number of restarts; `SOAK=1` makes ten. The service is stopped and started while clients send requests through a load
@@ -63,7 +64,7 @@ async function importMarket(url: string): Promise<void> {
   const result = await ask(url, 'POST', '/data/import', {
     store_id: 'm',
     name: 'm',
-    tables: { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } },
+    tables: { market: createFrame(['identifier', 'date', 'CLOSE'], data) },
     activate: true,
   });
   expect(result.status).toBe(201);

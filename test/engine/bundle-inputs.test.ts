@@ -14,6 +14,7 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { readTar } from '#views/bundle/tar.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { addFiles, addHashes } from './rewritten-bundle.js';
+import { createFrame } from '../table-frame.js';
 
 /**
  * Service for bundles of runs that read more than a market: plug-ins, stored risk models and earlier versions of the
@@ -204,7 +205,7 @@ describe('on data with a corrected price', () => {
     const data = DATES.flatMap((date, t) =>
       (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
     );
-    const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+    const market = createFrame(['identifier', 'date', 'CLOSE'], data);
     return requireBody('POST', '/data/import', {
       store_id: 'm',
       name: 'M',

@@ -34,15 +34,7 @@ const ask = <T = Record<string, unknown>>(method: string, path: string, body?: u
 
 async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await ask<{ readonly job_id: string }>('POST', path, body);
-  for (;;) {
-    const { body: job } = await ask<{ readonly status: string; readonly error: unknown }>(
-      'GET',
-      `/jobs/${started.job_id}?wait=30`,
-    );
-    if (job.status === 'pending' || job.status === 'running') continue;
-    expect(job.error).toBeNull();
-    return;
-  }
+  expect((await service.waitForJob(started.job_id, { 'x-api-key': root.key })).error).toBeNull();
 }
 
 const definition = {

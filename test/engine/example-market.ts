@@ -1,4 +1,5 @@
 import { seeded } from '../seeded.js';
+import { createFrame } from '../table-frame.js';
 
 /** A small market in the formats that the engine and the service accept. */
 export interface ExampleMarket {
@@ -47,20 +48,14 @@ export function createExampleMarket({ names, days, seed }: Record<'names' | 'day
   const split = [identifiers[11]!, 'SPLIT', 2, dates[200]!];
   return {
     arrays: { dates, identifiers, fields: { CLOSE: close, VOLUME: volume } },
-    table: createTable(['date', 'identifier', 'CLOSE', 'VOLUME'], cells),
-    actions: createTable(['identifier', 'type', 'value', 'ex_date'], [...dividends, split]),
-    reference: createTable(
+    table: createFrame(['date', 'identifier', 'CLOSE', 'VOLUME'], cells),
+    actions: createFrame(['identifier', 'type', 'value', 'ex_date'], [...dividends, split]),
+    reference: createFrame(
       ['identifier', 'NAME', 'SECTOR'],
       identifiers.map((name, n) => [name, `Company ${name}`, ['Tech', 'Energy', 'Health'][n % 3]]),
     ),
   };
 }
-
-const createTable = (columns: readonly string[], data: readonly (readonly unknown[])[]): Table => ({
-  index: data.map((_, i) => i),
-  columns,
-  data,
-});
 
 function listWeekdays(count: number): string[] {
   const days: string[] = [];

@@ -9,6 +9,7 @@ import {
 } from '#views/documentation/reference.js';
 import { openLiveService, type Answer, type LiveService } from '../real/live.js';
 import { getApiDocument } from '../contract/api-document.js';
+import { createFrame } from '../table-frame.js';
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   listOperations(getApiDocument()).map((operation) => [operation.operationId, operation]),
@@ -68,7 +69,7 @@ function removeItsSplit() {
     day,
     Number(((day < '2011-06-16' ? 75 : 25) * (1 + 0.01 * Math.sin(i))).toFixed(2)),
   ]);
-  return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  return createFrame(['identifier', 'date', 'CLOSE'], data);
 }
 
 /** Index that the examples need in addition to their own. */

@@ -12,6 +12,7 @@ import { CAPPED, runCommodityRoll, RULEBOOKS } from './rulebooks.js';
 import { writeEvidence, type Evidence } from './evidence.js';
 import type { Rulebook } from './parents.js';
 import { drawStore, writeStore } from './store.js';
+import { createFrame } from '../table-frame.js';
 
 const BASE_DATE = '2015-04-01';
 /** Maximum absolute difference of a weight, and maximum relative difference of a level. */
@@ -248,16 +249,11 @@ function createPriceTables(count: number, country: string | null) {
       return [`S${i}`, day.toISOString().slice(0, 10), close, ...(country === null ? [] : [1e6])];
     }),
   ).flat();
-  const createTable = (columns: readonly string[], data: readonly unknown[][]) => ({
-    index: data.map((_, k) => k),
-    columns,
-    data,
-  });
-  const reference = createTable(
+  const reference = createFrame(
     ['identifier', 'COUNTRY', 'ISSUER', 'SHARES_OUTSTANDING'],
     Array.from({ length: count }, (_, i) => [`S${i}`, country, `Issuer ${i}`, 1e9]),
   );
-  const market = createTable(['identifier', 'date', 'CLOSE', ...(country === null ? [] : ['VOLUME'])], rows);
+  const market = createFrame(['identifier', 'date', 'CLOSE', ...(country === null ? [] : ['VOLUME'])], rows);
   return country === null ? { market } : { market, reference };
 }
 

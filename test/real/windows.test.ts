@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLiveService, type LiveService } from './live.js';
+import { createFrame } from '../table-frame.js';
 
 /**
  * Dates of seven sessions that are computed by hand. The index holds a third each of A, B and GONE and never trades.
@@ -44,23 +45,18 @@ beforeAll(async () => {
   const rows = Object.entries(CLOSES).flatMap(([name, closes]) =>
     closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])),
   );
-  const createTable = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
-    index: data.map((_, i) => i),
-    columns,
-    data,
-  });
   await service.ok('POST', '/data/import', {
     store_id: 'hand',
     name: 'hand',
     adjustment: 'none',
     activate: true,
     tables: {
-      market: createTable(['identifier', 'date', 'CLOSE'], rows),
-      corporate_actions: createTable(
+      market: createFrame(['identifier', 'date', 'CLOSE'], rows),
+      corporate_actions: createFrame(
         ['identifier', 'type', 'value', 'ex_date', 'status'],
         [['GONE', 'DELISTING', 0, '2024-01-09', 'paid']],
       ),
-      reference: createTable(
+      reference: createFrame(
         ['identifier', 'CURRENCY', 'EXCHANGE', 'SECTOR'],
         Object.keys(CLOSES).map((name) => [name, 'USD', 'XNYS', name === 'A' ? 'S1' : 'S2']),
       ),

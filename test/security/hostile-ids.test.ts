@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openLiveService, type LiveService } from '../real/live.js';
+import { createFrame } from '../table-frame.js';
 
 /**
  * Identifiers with a meaning for JavaScript objects. They must behave like any identifier. A market is imported twice,
@@ -26,7 +27,7 @@ function createTables(names: readonly string[]) {
     names.map((name, i) => [name, day, 100 + 10 * i + ((t * (i + 3)) % 7), 1e6 * (i + 1)]),
   );
   return {
-    market: { index: rows.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE', 'MARKET_CAP'], data: rows },
+    market: createFrame(['identifier', 'date', 'CLOSE', 'MARKET_CAP'], rows),
     reference: {
       index: names.map((_, i) => i),
       columns: ['identifier', 'SECTOR'],

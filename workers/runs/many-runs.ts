@@ -11,7 +11,6 @@ import {
   planSimulation,
   type SimulationPlan,
   summariseSimulation,
-  type Tallies,
 } from '#domain/analytics/simulation.js';
 import { readSecurityCurrency } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -44,6 +43,7 @@ import {
 import { checkVariant } from '#domain/studies/variant-checks.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { OutcomesFile, SimulationInput, SweepPartInput, TalliesFile } from '#jobs/tasks/runs.js';
+import type { PathTallies } from '#kernels/simulation/simulate-paths.js';
 import { createJsonWriter } from '#views/json/writer.js';
 import { createSimulationView, createSweepRow, createSweepView } from '#views/studies.js';
 import {
@@ -183,7 +183,11 @@ export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...i
 /**
  * Returns views of the results of some paths. @param from first path within the results; `to` is the last path plus one
  */
-const sliceTallies = ({ counts, finals, lows, drawdowns, underwater }: Tallies, from: number, to: number): Tallies => ({
+const sliceTallies = (
+  { counts, finals, lows, drawdowns, underwater }: PathTallies,
+  from: number,
+  to: number,
+): PathTallies => ({
   counts,
   finals: finals.subarray(from, to),
   lows: lows.subarray(from, to),
@@ -204,7 +208,7 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
 };
 
 /** Returns the results of all paths from the files of the parts, with one file at a time in memory. */
-function readTallies(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
+function readTallies(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): PathTallies {
   const cuts = divideSimulation({ paths, horizon });
   const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
   const isDone = new Set<number>();
@@ -223,7 +227,7 @@ function readTallies(files: readonly TalliesFile[], { paths, horizon }: Simulati
   return tallies;
 }
 
-function addTallies(tallies: Tallies, from: number, part: Tallies): void {
+function addTallies(tallies: PathTallies, from: number, part: PathTallies): void {
   for (const list of ['finals', 'lows', 'drawdowns', 'underwater'] as const) tallies[list].set(part[list], from);
   for (let k = 0; k < part.counts.length; k++) tallies.counts[k]! += part.counts[k]!;
 }

@@ -65,13 +65,7 @@ interface PathEvent {
 }
 
 /** Earliest event found so far. `offer` replaces it by an earlier one. */
-interface FirstEvent {
-  length: number;
-  subject: PathEvent['subject'];
-  at: number;
-  next: number;
-  way: number;
-}
+type FirstEvent = { -readonly [Member in keyof PathEvent]: PathEvent[Member] };
 
 function offer(
   first: FirstEvent,

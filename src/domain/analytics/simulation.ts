@@ -8,6 +8,7 @@ import {
   findBinQuantile,
   type LevelBins,
   type PathModel,
+  type PathTallies,
 } from '#kernels/simulation/simulate-paths.js';
 import { LIMITS } from '../base/limits.js';
 import { computeQuantile } from '../base/numbers.js';
@@ -208,16 +209,6 @@ export function divideSimulation({ paths, horizon }: Pick<SimulationRequest, 'pa
   return Array.from({ length: partCount + 1 }, (_, k) => Math.floor((k * paths) / partCount));
 }
 
-/** Results of a range of paths: four numbers per path, and level counts. */
-export interface Tallies {
-  readonly finals: Float64Array;
-  readonly lows: Float64Array;
-  readonly drawdowns: Float64Array;
-  readonly underwater: Int32Array;
-  /** Level counts, [horizon x bins]. */
-  readonly counts: Uint32Array;
-}
-
 /** Returns the size in bytes of the results of some paths, a multiple of 8. */
 export const computeTallyBytes = (paths: number, horizon: number): number =>
   8 * Math.ceil((28 * paths + 4 * horizon * BINS) / 8);
@@ -226,7 +217,7 @@ export const computeTallyBytes = (paths: number, horizon: number): number =>
  * Creates views of the results of some paths in memory of size `computeTallyBytes`, at an offset that is a multiple of
  * 8.
  */
-export function createTallies(memory: ArrayBuffer, position: number, paths: number, horizon: number): Tallies {
+export function createTallies(memory: ArrayBuffer, position: number, paths: number, horizon: number): PathTallies {
   return {
     finals: new Float64Array(memory, position, paths),
     lows: new Float64Array(memory, position + 8 * paths, paths),
@@ -264,7 +255,7 @@ export interface SimulationSummary {
 export function summariseSimulation(
   { percentiles, level }: SimulationRequest,
   plan: SimulationPlan,
-  tallies: Tallies,
+  tallies: PathTallies,
 ): SimulationSummary {
   const levels = [percentiles.map(() => 100)];
   for (let t = 0; t < plan.horizon; t++)

@@ -7,9 +7,10 @@ import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import type { RunningService } from '../../services/running-service.js';
 import { MARKET } from '../even-index.js';
 import { openCluster, type RunningCluster } from './running-cluster.js';
+import { createFrame } from '../../table-frame.js';
 
 const createRows = (...data: readonly (readonly unknown[])[]) => ({
-  market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
+  market: createFrame(['identifier', 'date', 'CLOSE'], data),
 });
 const FIRST = [
   ['A', '2024-01-02', 10],

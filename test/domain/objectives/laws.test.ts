@@ -9,16 +9,11 @@ import { findObjectiveClass } from '#domain/definition/objectives.js';
 import { computeFrontier } from '#domain/optimisation/frontier.js';
 import { applyMetric, createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/convex-solve.js';
-import { buildProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
+import { buildProblem, requireSolution, solvers, type SmallMarket } from '../optimisation/small-problems.js';
 
 const NAMES = 16;
 const CAPS = [{ type: 'PositionBounds', params: { upper: 0.15 } }];
 
-const requireSolution = (problem: Problem) => {
-  const solution = solveConvex(solvers.solver, problem);
-  if (solution === undefined) throw new Error('no answer');
-  return solution;
-};
 const createMarket = (objective: SmallMarket['objective'], members: Partial<SmallMarket> = {}) =>
   buildProblem({ names: NAMES, seed: 5, rows: [], objective: objective!, ...members });
 const computeDistance = (a: Float64Array, b: Float64Array) =>

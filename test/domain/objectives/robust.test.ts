@@ -13,7 +13,7 @@ import type { Problem } from '#domain/optimisation/problem.js';
 import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { IS_SOAK } from '../../soak.js';
 import { seeded } from '../../seeded.js';
-import { buildProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
+import { buildProblem, requireSolution, solvers, type SmallMarket } from '../optimisation/small-problems.js';
 import { goldenCases, createGoldenProblem } from './golden-cases.js';
 
 interface UncertaintySets {
@@ -37,12 +37,6 @@ const addUncertainty = (problem: Problem, sets: UncertaintySets): Problem => ({
   ...problem,
   robustness: createRobustness(problem.metric, sets),
 });
-
-const requireSolution = (problem: Problem) => {
-  const solution = solveConvex(solvers.solver, problem);
-  if (solution === undefined) throw new Error('no answer');
-  return solution;
-};
 
 interface GoldenCase {
   readonly seed: number;

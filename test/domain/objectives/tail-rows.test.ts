@@ -16,10 +16,9 @@ import { explainInfeasibility } from '#domain/optimisation/infeasibility.js';
 import type { Problem } from '#domain/optimisation/problem.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { solveProblem } from '#domain/optimisation/search.js';
-import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
-import { buildProblem, solvers } from '../optimisation/small-problems.js';
+import { buildProblem, requireSolution, solvers } from '../optimisation/small-problems.js';
 import { goldenCases, createGoldenProblem } from './golden-cases.js';
 
 interface GoldenCase {
@@ -41,12 +40,6 @@ function computeTailMeasure(problem: Problem, kind: Kind, weights: Float64Array)
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
   return computeTailAverage(goal, computeOutcomes(goal, weights));
 }
-
-const requireSolution = (problem: Problem) => {
-  const solution = solveConvex(solvers.solver, problem);
-  if (solution === undefined) throw new Error('no answer');
-  return solution;
-};
 
 describe('limits on the average of the worst scenarios have the optima of the cone programmes', () => {
   const quickCases = cases.filter((_, i) => IS_SOAK || i % 2 === 0);

@@ -3,10 +3,17 @@ import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { findObjectiveClass, type Objective } from '#domain/definition/objectives.js';
+import { solveConvex } from '#domain/optimisation/convex-solve.js';
 import { createProblem, type Problem, type Solvers } from '#domain/optimisation/problem.js';
 import { seeded } from '../../seeded.js';
 
 export const solvers: Solvers = { solver: createSolver(plainAlgebra), algebra: plainAlgebra };
+
+export const requireSolution = (problem: Problem) => {
+  const solution = solveConvex(solvers.solver, problem);
+  if (solution === undefined) throw new Error('no answer');
+  return solution;
+};
 
 export interface SmallMarket {
   readonly names: number;

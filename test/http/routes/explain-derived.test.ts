@@ -4,6 +4,7 @@ import type { IndexExplanation, PreviewResponse } from '#contract/indices/previe
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openLiveService, type LiveService } from '../../real/live.js';
+import { createFrame } from '../../table-frame.js';
 
 const NAMES = Array.from({ length: 10 }, (_, i) => `N${String(i).padStart(2, '0')}`);
 const SECTORS = ['Energy', 'Health', 'Tech'];
@@ -16,8 +17,6 @@ const AS_OF = '2024-06-20';
 /** The last quarterly rebalance, on which N08 has no price, and the day on which N09 is acquired for cash. */
 const LAST_REBALANCE = '2024-06-28';
 const ACQUIRED = '2024-07-02';
-
-const createTable = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 function createMarketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 5, stream: 1 });
@@ -53,13 +52,13 @@ let service: LiveService;
 beforeAll(async () => {
   service = await openLiveService(['--workers', '1']);
   const tables = {
-    market: createTable(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], createMarketRows()),
-    reference: createTable(
+    market: createFrame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], createMarketRows()),
+    reference: createFrame(
       ['identifier', 'SECTOR'],
       NAMES.map((name, i) => [name, SECTORS[i % 3]]),
     ),
-    corporate_actions: createTable(['identifier', 'type', 'value', 'ex_date'], [['N09', 'ACQUISITION', 150, ACQUIRED]]),
-    universes: createTable(
+    corporate_actions: createFrame(['identifier', 'type', 'value', 'ex_date'], [['N09', 'ACQUISITION', 150, ACQUIRED]]),
+    universes: createFrame(
       ['universe', 'identifier', 'start', 'end'],
       NAMES.map((name) => ['MEMBERS', name, null, name === 'N08' ? LAST_REBALANCE : null]),
     ),

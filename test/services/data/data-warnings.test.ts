@@ -2,18 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 const DAYS = [...openCalendars().get('XNYS')!.sessions]
   .map(formatDay)
   .filter((day) => day >= '2024-01-02' && day <= '2024-03-28');
 const NAMES = ['A', 'B'];
 const BARS = ['identifier', 'date', 'CLOSE'];
-const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
-  index: data.map((_, i) => i),
-  columns,
-  data,
-});
-
 let service: RunningService;
 
 beforeAll(async () => {

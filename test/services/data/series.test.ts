@@ -7,6 +7,7 @@ import { formatDay } from '#domain/base/time.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 import { describeCompared } from './series/compared.js';
+import { createFrame } from '../../table-frame.js';
 
 const DAYS = [...openCalendars().get('XNYS')!.sessions]
   .map(formatDay)
@@ -30,11 +31,6 @@ const computePrice = (name: string, t: number): number => {
 };
 const createRows = (names: readonly string[], more: (name: string) => readonly (string | null)[] = () => []) =>
   DAYS.flatMap((day, t) => names.map((name) => [name, day, computePrice(name, t), ...more(name)]));
-const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
-  index: data.map((_, i) => i),
-  columns,
-  data,
-});
 const BARS = ['identifier', 'date', 'CLOSE'];
 const REFERENCE = createFrame(
   ['identifier', 'CURRENCY', 'SECTOR'],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DataStore } from '#contract/stores.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -67,7 +68,7 @@ test(
     for (const price of [1, 2]) {
       const data = ['2024-01-02', '2024-01-03'].flatMap((day) => names.map((name) => [name, day, price]));
       const tables = {
-        market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
+        market: createFrame(['identifier', 'date', 'CLOSE'], data),
         reference: {
           index: names.map((_, i) => i),
           columns: ['identifier', 'PRICE'],

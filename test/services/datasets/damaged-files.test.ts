@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Health } from '#contract/service.js';
 import type { DataStore } from '#contract/stores.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 let service: RunningService;
 beforeAll(async () => void (service = await runService()));
@@ -16,7 +17,7 @@ const data = ['A', 'B'].flatMap((identifier, n) =>
     10 + n + ((7 * i) % 11) / 10,
   ]),
 );
-const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+const market = createFrame(['identifier', 'date', 'CLOSE'], data);
 const importAs = (storeId: string, more: object = {}) =>
   service.ask('POST', '/data/import', { store_id: storeId, name: storeId, tables: { market }, ...more });
 

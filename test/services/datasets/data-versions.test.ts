@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DataVersionsPayload } from '#contract/stores.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 /** Service with a store that grows and is corrected. Each test depends on the previous test. */
 let service: RunningService;
@@ -22,7 +23,7 @@ function createTables(count: number, corrections: Readonly<Record<string, number
   const data = listDays(count).flatMap((day, t) =>
     NAMES.map((name, n) => [name, day, corrections[`${day} ${name}`] ?? 100 + 10 * n + ((t * (n + 3)) % 7)]),
   );
-  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+  return { market: createFrame(['identifier', 'date', 'CLOSE'], data) };
 }
 
 const INDEX = {

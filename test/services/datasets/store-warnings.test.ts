@@ -5,6 +5,7 @@ import type { DataAudit } from '#contract/stores.js';
 import type { Finding } from '#domain/base/findings.js';
 import { formatDay } from '#domain/base/time.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 let service: RunningService;
 beforeAll(async () => void (service = await runService()));
@@ -170,7 +171,7 @@ describe('data warnings of a store', () => {
       n > 1 && date === '2024-08-26' ? [] : [[identifier, date, 10 + n]],
     ),
   );
-  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  const market = createFrame(['identifier', 'date', 'CLOSE'], data);
   const importAs = async (storeId: string, activate: boolean) =>
     listFindings(
       (

@@ -4,6 +4,7 @@ import type { OptimisationRunResult } from '#contract/optimise.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 /** Weekdays of three years. The service keeps those that are sessions. */
 const DAYS = Array.from({ length: 1095 }, (_, i) => new Date(Date.UTC(2022, 0, 3 + i)))
@@ -31,7 +32,7 @@ let service: RunningService;
 beforeAll(async () => {
   service = await runService();
   const data = listRows();
-  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  const market = createFrame(['identifier', 'date', 'CLOSE'], data);
   const body = { store_id: 's', name: 'S', adjustment: 'none', activate: true, tables: { market } };
   expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
   const pipeline = { weighting: { type: 'FieldWeight', params: { field: 'CLOSE' } } };

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AccountBacktestView } from '#contract/batches.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 const HOLIDAYS = new Set(['2023-01-16', '2023-02-20']);
 /** Sessions of New York from 3 January to 24 March 2023. */
@@ -150,12 +151,6 @@ const listNames = () => CASES.map((_, i) => `M${i}`);
 const isEnding = ({ events }: (typeof CASES)[number]) =>
   !events.every(([type]) => type === 'DIVIDEND' || type === 'SPLIT');
 
-const createTable = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
-  index: data.map((_, i) => i),
-  columns,
-  data,
-});
-
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -186,8 +181,8 @@ beforeAll(async () => {
     adjustment: 'none',
     activate: true,
     tables: {
-      market: createTable(['identifier', 'date', 'CLOSE'], market),
-      corporate_actions: createTable(columns, actions),
+      market: createFrame(['identifier', 'date', 'CLOSE'], market),
+      corporate_actions: createFrame(columns, actions),
     },
   });
   expect(imported.status, JSON.stringify(imported.body)).toBe(201);

@@ -15,6 +15,7 @@ import { issueKey } from '#services/keys/keys.js';
 import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import { runInPython } from './in-python.js';
+import { createFrame } from '../../table-frame.js';
 
 /** Service with an index whose closes are published. Each test depends on the previous test. */
 let service: RunningService;
@@ -31,15 +32,7 @@ const ask = <T = Record<string, unknown>>(method: string, path: string, body?: u
 
 async function runToEnd(path: string, body: unknown): Promise<void> {
   const { body: started } = await ask<{ readonly job_id: string }>('POST', path, body);
-  for (;;) {
-    const { body: job } = await ask<{ readonly status: string; readonly error: unknown }>(
-      'GET',
-      `/jobs/${started.job_id}?wait=30`,
-    );
-    if (job.status === 'pending' || job.status === 'running') continue;
-    expect(job.error).toBeNull();
-    return;
-  }
+  expect((await service.waitForJob(started.job_id, keys['root'])).error).toBeNull();
 }
 
 /** Size of the changes in a refused publication. */
@@ -315,7 +308,7 @@ test('closes based on bars of only some securities are refused with their counts
   const data = dates.flatMap((date) =>
     ['A', 'B', 'C', 'D'].filter((name) => !absentPrices[date]?.includes(name)).map((name) => [name, date, 100]),
   );
-  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  const market = createFrame(['identifier', 'date', 'CLOSE'], data);
   await ask('POST', '/data/import', { name: 'Partial', store_id: 'partial', tables: { market }, activate: true });
   await ask('PUT', '/indices/PART', { ...createDefinition({ type: 'EqualWeight' }), id: 'PART', base_date: dates[0] });
   await runToEnd('/analytics/PART/backtest', {});

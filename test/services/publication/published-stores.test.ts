@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 /** Service with a store on which closes were published. Each test depends on the previous test. */
 let service: RunningService;
@@ -8,7 +9,7 @@ const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-0
 
 const createTables = (count: number, rise: number) => {
   const data = DAYS.slice(0, count).flatMap((day, t) => ['A', 'B'].map((name, n) => [name, day, 100 + n + rise * t]));
-  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+  return { market: createFrame(['identifier', 'date', 'CLOSE'], data) };
 };
 
 const importStatus = async (store_id: string, rows: object, on_exists = 'replace') =>

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { type RunningService, runService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
-const createFrame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 const index = {
   id: 'P',
   name: 'P',

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 /**
  * Service with a store. In its first version B had another price on a rebalance date. Each test depends on the previous
@@ -17,7 +18,7 @@ function createTables(wrong: number): object {
   const data = DATES.flatMap((date, t) =>
     (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
   );
-  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+  return { market: createFrame(['identifier', 'date', 'CLOSE'], data) };
 }
 
 const importStore = (rows: object, store_id = 'm') =>

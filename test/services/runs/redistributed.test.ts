@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 /** Service with a capped index whose compositions take effect three sessions after their decision. */
 let service: RunningService;
@@ -11,7 +12,7 @@ beforeAll(async () => {
   service = await runService();
   const growth = { A: 1.03, B: 0.99, C: 1.001 };
   const data = Object.entries(growth).flatMap(([name, g]) => DAYS.map((day, t) => [name, day, 100 * g ** t]));
-  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  const market = createFrame(['identifier', 'date', 'CLOSE'], data);
   const body = { store_id: 'm', name: 'm', tables: { market }, activate: true };
   expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
   const weighting = { type: 'FixedWeight', params: { weights: { A: 0.6, B: 0.3, C: 0.1 } }, cap: 0.5 };

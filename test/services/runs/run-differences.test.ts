@@ -3,6 +3,7 @@ import type { RunsDifference, StoredRuns } from '#contract/runs.js';
 import { findLevelsDifference, roundToCommonGrid } from '#domain/backtest/run-file/compare.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 /** Service with an index whose runs differ by one cause after another. Each test depends on the previous test. */
 let service: RunningService;
@@ -20,7 +21,7 @@ function createMarket(corrections: Readonly<Record<string, number>> = {}): objec
       return [name, day, corrections[`${day} ${name}`] ?? close];
     }),
   );
-  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+  return { market: createFrame(['identifier', 'date', 'CLOSE'], data) };
 }
 
 const importStore = (tables: object) =>
@@ -124,7 +125,7 @@ describe('runs of two data stores', () => {
   const createOtherMarket = (): object => {
     const random = seeded(5);
     const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));
-    return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+    return { market: createFrame(['identifier', 'date', 'CLOSE'], data) };
   };
   const serve = (store_id: string, tables: object) =>
     service.ask('POST', '/data/import', { store_id, name: store_id, tables, on_exists: 'replace', activate: true });

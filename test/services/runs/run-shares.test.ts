@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
+import { createFrame } from '../../table-frame.js';
 
 let service: RunningService;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
@@ -11,7 +12,7 @@ afterAll(() => service.close());
 
 async function serveShares(shares: number): Promise<void> {
   const data = DAYS.flatMap((day, t) => ['A', 'B'].map((name) => [name, day, 100 + t, shares]));
-  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data };
+  const market = createFrame(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'], data);
   const body = { store_id: 's', name: 'S', tables: { market }, on_exists: 'replace', activate: true };
   expect((await service.ask('POST', '/data/import', body)).status).toBe(201);
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RunState, StaleState } from '#domain/backtest/plan.js';
 import { createStateHead, prependHead, removeMarks, streamWithHead } from '#services/shared/stamped-json.js';
+import { createByteStream, readInto } from '../shared/byte-streams.js';
 
 const STALE: StaleState = {
   definition: false,
@@ -12,38 +13,6 @@ const STALE: StaleState = {
 const createRunState = (stale: StaleState | null): RunState => ({ index_version: 3, store_id: 'market', stale });
 const SAMPLE_OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(SAMPLE_OBJECT));
-
-/** Returns bytes in chunks of one size, as the stream of a file does. */
-function createByteStream(
-  bytes: Uint8Array,
-  piece: number,
-  onCancel: () => void = () => {},
-): ReadableStream<Uint8Array> {
-  let offset = 0;
-  return new ReadableStream({
-    type: 'bytes',
-    pull(controller) {
-      const part = bytes.slice(offset, offset + piece);
-      offset += part.length;
-      if (part.length > 0) return controller.enqueue(part);
-      controller.close();
-      controller.byobRequest?.respond(0); // notifies a reader that has its own buffer
-    },
-    cancel: onCancel,
-  });
-}
-
-/** Reads a stream into a single buffer of a fixed size. The buffer is transferred back and forth. */
-async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<string> {
-  const reader = stream.getReader({ mode: 'byob' });
-  const parts: Uint8Array[] = [];
-  for (let buffer = new ArrayBuffer(room); ;) {
-    const { done, value } = await reader.read(new Uint8Array(buffer));
-    if (done) return Buffer.concat(parts).toString('utf8');
-    parts.push(value.slice());
-    buffer = value.buffer;
-  }
-}
 
 describe('a view with the state of its run', () => {
   test('equals the view with the state of its run before the other members', () => {
@@ -65,7 +34,9 @@ describe('a view with the state of its run', () => {
   ])('streams equal bytes, in pieces of %i read into %i bytes', async (piece, room) => {
     const wholeText = Buffer.from(prependHead(createStateHead(createRunState(STALE)), BYTES)).toString('utf8');
     expect(
-      await readInto(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece)), room),
+      String(
+        await readInto(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece)), room),
+      ),
     ).toBe(wholeText);
     expect(
       await new Response(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece))).text(),
@@ -83,7 +54,7 @@ describe('a view with the state of its run', () => {
     let isCancelled = false;
     await streamWithHead(
       createStateHead(createRunState(null)),
-      createByteStream(BYTES, 10, () => (isCancelled = true)),
+      createByteStream(BYTES, 10, { onCancel: () => (isCancelled = true) }),
     ).cancel();
     expect(isCancelled).toBe(true);
   });

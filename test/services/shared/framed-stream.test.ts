@@ -1,41 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { expect, test } from 'vitest';
 import { frameStream } from '#services/shared/stamped-json.js';
+import { createByteStream, readInto } from './byte-streams.js';
 
 const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
 const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
-
-/** Returns bytes in chunks of one size. If the reader has its own buffer, the bytes are written to this buffer. */
-function createByteStream(
-  bytes: Uint8Array,
-  piece: number,
-  autoAllocateChunkSize?: number,
-): ReadableStream<Uint8Array> {
-  let offset = 0;
-  return new ReadableStream({
-    type: 'bytes',
-    ...(autoAllocateChunkSize === undefined ? {} : { autoAllocateChunkSize }),
-    pull(controller) {
-      const part = bytes.slice(offset, offset + piece);
-      offset += part.length;
-      if (part.length > 0) return controller.enqueue(part);
-      controller.close();
-      controller.byobRequest?.respond(0);
-    },
-  });
-}
-
-/** Reads a stream into a single buffer of a fixed size. The buffer is transferred back and forth. */
-async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<Buffer> {
-  const reader = stream.getReader({ mode: 'byob' });
-  const parts: Uint8Array[] = [];
-  for (let buffer = new ArrayBuffer(room); ;) {
-    const { done, value } = await reader.read(new Uint8Array(buffer));
-    if (done) return Buffer.concat(parts);
-    parts.push(value.slice());
-    buffer = value.buffer;
-  }
-}
 
 test.each([
   [1, 1],
@@ -47,7 +16,9 @@ test.each([
 ])('bytes in pieces of %i are inside those of a frame, read into a buffer of %i', async (piece, room) => {
   const wholeBytes = Buffer.concat([FRAME.before, BYTES, FRAME.after]);
   expect(await readInto(frameStream(createByteStream(BYTES, piece), FRAME), room)).toEqual(wholeBytes);
-  const read = await new Response(frameStream(createByteStream(BYTES, piece, 10), FRAME)).arrayBuffer();
+  const read = await new Response(
+    frameStream(createByteStream(BYTES, piece, { autoAllocateChunkSize: 10 }), FRAME),
+  ).arrayBuffer();
   expect(Buffer.from(read)).toEqual(wholeBytes);
 });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import { type LiveService, openLiveService } from '../../../real/live.js';
+import { createFrame } from '../../../table-frame.js';
 
 export let service: LiveService;
 beforeAll(async () => {
@@ -22,20 +23,19 @@ export const SHARES: Readonly<Record<string, (t: number) => number>> = {
   E: () => 5,
 };
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
-const createTable = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 export const golden = {
   store_id: 'golden',
   name: 'golden',
   currency: 'USD',
   activate: true,
   tables: {
-    market: createTable(
+    market: createFrame(
       ['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING'],
       Object.entries(CLOSES).flatMap(([name, closes]) =>
         closes.map((close, t) => [name, DAYS[t], close, SHARES[name]!(t)]),
       ),
     ),
-    reference: createTable(
+    reference: createFrame(
       ['identifier', 'SECTOR'],
       [
         ['A', 'S1'],
@@ -44,8 +44,8 @@ export const golden = {
         ['E', 'S2'],
       ],
     ),
-    corporate_actions: createTable(['identifier', 'type', 'value', 'ex_date'], [['B', 'SPLIT', 2, '2024-01-04']]),
-    universes: createTable(
+    corporate_actions: createFrame(['identifier', 'type', 'value', 'ex_date'], [['B', 'SPLIT', 2, '2024-01-04']]),
+    universes: createFrame(
       ['universe', 'identifier', 'start', 'end'],
       [
         ['PAIR', 'A', null, null],

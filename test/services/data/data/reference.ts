@@ -8,7 +8,8 @@ import type {
   ReferenceResponse,
 } from '#contract/data.js';
 import type { Watchlist, WatchlistCollection } from '#contract/watchlists.js';
-import { service, createFrame, TABLES, requestErrorCode } from './set-up.js';
+import { service, TABLES, requestErrorCode } from './set-up.js';
+import { createFrame } from '../../../table-frame.js';
 
 export function describeReference(): void {
   describe('reference data', () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll } from 'vitest';
 import { openLiveService, type LiveService } from '../../../real/live.js';
+import { createFrame } from '../../../table-frame.js';
 
 /** The service publishes an OpenAPI document, and each response is checked against it. */
 export let service: LiveService;
@@ -7,12 +8,6 @@ beforeAll(async () => {
   service = await openLiveService();
 });
 afterAll(() => service.close());
-
-export const createFrame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
-  index: data.map((_, i) => i),
-  columns,
-  data,
-});
 
 /**
  * Two securities over four sessions. B splits 2 for 1 on the third session and pays a dividend on the session before. A

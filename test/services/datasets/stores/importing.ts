@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores.js';
 import { service, registerStore, createTables, findStore, listFindings } from './set-up.js';
+import { createFrame } from '../../../table-frame.js';
 
 export function describeImporting(): void {
   describe('importing tables', () => {
@@ -142,7 +143,7 @@ export function describeImporting(): void {
 
   describe('appending', () => {
     const createRows = (...data: readonly (readonly unknown[])[]) => ({
-      market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data },
+      market: createFrame(['identifier', 'date', 'CLOSE'], data),
     });
     const append = (tables: object) => ({ store_id: 'grows', name: 'Grows', tables, on_exists: 'append' });
 

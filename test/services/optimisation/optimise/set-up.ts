@@ -3,6 +3,7 @@ import type { OptimisationRunResult } from '#contract/optimise.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
+import { createFrame } from '../../../table-frame.js';
 
 /** Weekdays of 2023 and 2024. The service keeps those that are sessions of XNYS. */
 const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
@@ -10,8 +11,6 @@ const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 
   .map((date) => date.toISOString().slice(0, 10));
 export const NAMES = Array.from({ length: 12 }, (_, i) => `N${String(i).padStart(2, '0')}`);
 const SECTORS = ['Energy', 'Health', 'Tech'];
-
-const createFrame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
 /** Returns rows of identifier, day, close, shares and volume. */
 export function createMarketRows(): unknown[][] {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { OptimisationRunResult } from '#contract/optimise.js';
 import { createMarketRows, NAMES, put, requireSolution, service } from './set-up.js';
+import { createFrame } from '../../../table-frame.js';
 
 type Result = z.infer<typeof OptimisationRunResult>;
 
@@ -62,7 +63,7 @@ async function importIdzorek() {
     [-0.000437, -0.001535, 0.048039, 0.029854, 0.065994, 0.032235, 0.035064, 0.079958],
   ];
   const rows = names.flatMap((name) => ['2024-01-02', '2024-01-03', '2024-01-04'].map((day) => [name, day, 100]));
-  const frame = { index: rows.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data: rows };
+  const frame = createFrame(['identifier', 'date', 'CLOSE'], rows);
   const body = {
     store_id: 'classes',
     name: 'Asset classes',

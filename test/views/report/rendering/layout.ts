@@ -6,6 +6,7 @@ import { readPdf } from '../read-pdf.js';
 import { sampleRun } from '../sample-run.js';
 import { IS_SOAK } from '../../../soak.js';
 import { fonts, assertPdfIsValid, renderBuiltIn, parse, render, sample, SECTORS, STAMP } from './set-up.js';
+import { createFrame } from '../../../table-frame.js';
 
 export function describeLayout(): void {
   describe('names of every script', () => {
@@ -199,7 +200,7 @@ export function describeLayout(): void {
         kind: 'table',
         source: 'literal',
         limit: 5000,
-        frame: { index: rows.map((_, i) => i), columns: ['Text'], data: rows },
+        frame: createFrame(['Text'], rows),
       };
       const renderTooLong = (): unknown =>
         render({ template: parse([long], { size: 'LETTER', orientation: 'landscape', margin: 144 }) });

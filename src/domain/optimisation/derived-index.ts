@@ -715,9 +715,9 @@ export function listHeldWeights({ columns, outcome }: DerivedSolve): DerivedWeig
   return selectHeldWeights(columns, outcome.solution.weights);
 }
 
-function toDecision({ columns, weights }: DerivedWeights, findings: readonly Finding[]): DecidedComposition {
+export function toDecision({ columns, weights }: DerivedWeights, findings: readonly Finding[]) {
   return {
-    kind: 'decided',
+    kind: 'decided' as const,
     columns,
     weights,
     uncapped: weights,
@@ -725,7 +725,7 @@ function toDecision({ columns, weights }: DerivedWeights, findings: readonly Fin
     capped: new Int32Array(0),
     redistributed: 0,
     findings,
-  };
+  } satisfies DecidedComposition;
 }
 
 /** Returns the forecast tracking error of a solution under the risk model of the optimisation. */

@@ -23,6 +23,7 @@ import {
   listHeldWeights,
   refuseInfeasible,
   selectHeldWeights,
+  toDecision,
   type DerivedWeights,
 } from './derived-index.js';
 import type { ExecutedMove } from './relaxation.js';
@@ -181,21 +182,13 @@ const MISSING_COMPOSITION_CODES: ReadonlySet<ErrorCode> = new Set([
 
 /** Converts the preview of a derived index to the form of a rule-based preview, for comparisons of weights. */
 export function toRulePreview({ sm, session, held, findings }: DerivedPreview): RulePreview {
-  const { columns, weights } = held;
   return {
     resolved: {
       sm,
       session,
-      universe: columns,
+      universe: held.columns,
       decision: {
-        kind: 'decided',
-        columns,
-        weights,
-        uncapped: weights,
-        cap: null,
-        capped: new Int32Array(0),
-        redistributed: 0,
-        findings,
+        ...toDecision(held, findings),
         waterfall: [],
         unweighted: new Int32Array(0),
       },

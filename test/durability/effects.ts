@@ -13,6 +13,7 @@ import { listHomeFolders } from '#store/home/home.js';
 import { findManagedStore, openDocumentsReader } from '#store/lmdb/documents-reader.js';
 import { verifyHome } from '#store/home/verify.js';
 import { createFrame } from '../table-frame.js';
+import { createEqualIndex } from '../equal-index.js';
 
 export interface Answer {
   readonly status: number;
@@ -135,14 +136,8 @@ export interface Effect {
   readonly isOfDocuments?: true;
 }
 
-const createDefinition = (id: string) => ({
-  id,
-  name: id,
-  calendar: 'XNYS',
-  base_date: '2023-01-03',
-  rebalance: { frequency: 'quarterly' },
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const createDefinition = (id: string) =>
+  createEqualIndex(id, { base_date: '2023-01-03', rebalance: { frequency: 'quarterly' } });
 
 const createBars = (names: readonly string[], price: number) => {
   const days = ['2023-01-03', '2023-01-04', '2023-01-05', '2023-01-06', '2023-01-09', '2023-01-10'];

@@ -8,6 +8,7 @@ import { seeded } from '../seeded.js';
 import { startService } from '../cli/process.js';
 import { createHistory, type History } from './history.js';
 import { createPublisher, PUBLISHED } from './publisher.js';
+import { createEqualIndex } from '../equal-index.js';
 
 /**
  * Number of kills. A real service is killed while sixteen clients write documents, run backtests, publish, cancel and
@@ -318,10 +319,4 @@ const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0
 
 const createBody = (value: string): object => ({ name: value, identifiers: ['ABC'] });
 
-const createIndexBody = (id: string, name: string): object => ({
-  id,
-  name,
-  calendar: 'XNYS',
-  base_date: '2022-01-03',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const createIndexBody = (id: string, name: string): object => createEqualIndex(id, { name, base_date: '2022-01-03' });

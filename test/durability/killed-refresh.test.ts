@@ -6,6 +6,7 @@ import { startService, type ListeningProcess } from '../cli/process.js';
 import { hasPostgresql, openTestDatabase, type TestDatabase } from '../postgresql/shared-postgresql.js';
 import { createTemporaryFolder } from '../store/temporary-folder.js';
 import { waitFor } from '../waiting.js';
+import { createEqualIndex } from '../equal-index.js';
 
 const SESSIONS = ['2023-06-01', '2023-06-02', '2023-06-05', '2023-06-06'];
 const DATE = SESSIONS.at(-1)!;
@@ -63,13 +64,7 @@ describe.skipIf(!hasPostgresql)('a service that is killed in the refresh step of
       tables: { market: 'daily' },
       activate: true,
     });
-    await ask('PUT', '/indices/ONE', {
-      id: 'ONE',
-      name: 'ONE',
-      calendar: 'XNYS',
-      base_date: SESSIONS[0],
-      pipeline: { weighting: { type: 'EqualWeight' } },
-    });
+    await ask('PUT', '/indices/ONE', createEqualIndex('ONE', { base_date: SESSIONS[0] }));
     await ask('PUT', '/schedules/close', {
       name: 'Close',
       indices: ['ONE'],

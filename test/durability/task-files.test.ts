@@ -6,6 +6,7 @@ import { expect, test } from 'vitest';
 import { listHomeFolders } from '#store/home/home.js';
 import { startService, startServiceHere } from '../cli/process.js';
 import { readDocuments, readLeftovers } from './effects.js';
+import { createEqualIndex } from '../equal-index.js';
 
 /** Number of files of a run (columns, checkpoint, plan) that a thread has begun to write when the service is killed. */
 const STARTED_TASKS = 2;
@@ -33,14 +34,11 @@ test(
       const spec = { store_id: 'market', seed: 3, assets: 40, start: '2015-01-05', end: '2019-12-31' };
       await ask('POST', '/data/synthetic', spec);
       expect(await waitForJob('generate:market')).toBe('succeeded');
-      await ask('POST', '/indices', {
-        id: 'ONE',
-        name: 'ONE',
-        calendar: 'XNYS',
-        base_date: '2015-01-05',
-        rebalance: { frequency: 'quarterly' },
-        pipeline: { weighting: { type: 'EqualWeight' } },
-      });
+      await ask(
+        'POST',
+        '/indices',
+        createEqualIndex('ONE', { base_date: '2015-01-05', rebalance: { frequency: 'quarterly' } }),
+      );
       const { artifacts } = listHomeFolders(home);
       const killedWorker = new Promise<void>((resolve) => {
         const names = new Set<string>();

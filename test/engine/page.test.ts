@@ -12,6 +12,7 @@ import { openLiveService, type LiveService } from '../real/live.js';
 import { addPrice } from './rewritten-bundle.js';
 import { decodeSlice } from '#views/bundle/inputs.js';
 import { readTar } from '#views/bundle/tar.js';
+import { createEqualIndex } from '../equal-index.js';
 
 const browserFailure = await tryBrowser();
 if ('why' in browserFailure) process.stderr.write(`The page is not opened in a browser: ${browserFailure.why}\n`);
@@ -96,13 +97,11 @@ describe.skipIf('why' in browserFailure)('the page that needs no installation', 
           start: '2021-01-01',
           end: '2021-06-30',
         });
-        await service.ok('PUT', '/indices/EQ', {
-          id: 'EQ',
-          name: 'Equal weight',
-          calendar: 'XNYS',
-          base_date: '2021-03-01',
-          pipeline: { weighting: { type: 'EqualWeight' } },
-        });
+        await service.ok(
+          'PUT',
+          '/indices/EQ',
+          createEqualIndex('EQ', { name: 'Equal weight', base_date: '2021-03-01' }),
+        );
         await service.job('/analytics/EQ/backtest', {});
         await service.ok('POST', '/analytics/EQ/publish', {});
         const answer = await fetch(`${service.url}/analytics/EQ/published/bundle`);

@@ -8,6 +8,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { openEngine } from '#engine/main.js';
 import { openLiveService, type LiveService } from '../real/live.js';
 import { createExampleMarket } from './example-market.js';
+import { createEqualIndex } from '../equal-index.js';
 
 const market = createExampleMarket({ names: 30, days: 400, seed: 7 });
 
@@ -25,12 +26,9 @@ const documents = [
     },
     datapoints: { MOM: 'CLOSE / mean(CLOSE, window=20) - 1' },
   },
-  {
-    id: 'EQUAL',
+  createEqualIndex('EQUAL', {
     name: 'Equal',
-    calendar: 'XNYS',
     base_date: '2021-02-01',
-    pipeline: { weighting: { type: 'EqualWeight' } },
     amendments: [
       {
         effective_from: '2021-09-01',
@@ -38,7 +36,7 @@ const documents = [
         changes: { pipeline: { selection: [{ id: 'x', type: 'ExcludeList', params: { identifiers: ['N03'] } }] } },
       },
     ],
-  },
+  }),
 ] as unknown as Parameters<Api.Engine['define']>[0][];
 
 let service: LiveService;

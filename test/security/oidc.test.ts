@@ -6,6 +6,7 @@ import { createSessions } from '#http/oidc/sign-in.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { readCookie, fetchWithoutRedirect, signIn } from './signed-in.js';
+import { createEqualIndex } from '../equal-index.js';
 
 let provider: Provider;
 let service: RunningService;
@@ -26,13 +27,7 @@ const ada = { sub: 'ada', name: 'Ada Lovelace', groups: ['desk'] };
 const requestStatus = async (token: string, method = 'GET', path = '/indices', body?: unknown): Promise<number> =>
   (await service.ask(method, path, body, { authorization: `Bearer ${token}` })).status;
 
-const createIndex = (id: string) => ({
-  id,
-  name: id,
-  calendar: 'XNYS',
-  base_date: '2023-01-03',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const createIndex = (id: string) => createEqualIndex(id, { base_date: '2023-01-03' });
 
 describe('a token of the provider', () => {
   test('is accepted with the scopes that its claims grant', async () => {

@@ -15,6 +15,7 @@ import {
   schedule,
   SESSIONS,
 } from './family.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 /** Service that performs a sequence of days for a family of indices. Each test depends on the previous test. */
 let service: RunningService;
@@ -127,15 +128,15 @@ test('a day waits for the prices of its session, and resumes when they arrive', 
 
 test('an index whose closes are refused blocks only its derived indices', async () => {
   await folder.write(createFiles(day3, (price, security) => (security === 'AA' ? null : price)));
-  await service.ask('PUT', '/indices/EVEN', {
-    id: 'EVEN',
-    name: 'EVEN',
-    calendar: 'XNYS',
-    base_date: SESSIONS[0],
-    universe: { kind: 'list', identifiers: ['BB', 'CC', 'DD'] },
-    rebalance: { frequency: 'quarterly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  await service.ask(
+    'PUT',
+    '/indices/EVEN',
+    createEqualIndex('EVEN', {
+      base_date: SESSIONS[0],
+      universe: { kind: 'list', identifiers: ['BB', 'CC', 'DD'] },
+      rebalance: { frequency: 'quarterly' },
+    }),
+  );
   const day = await performDay(service, day3);
   expect(day.state).toBe('blocked');
   expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([

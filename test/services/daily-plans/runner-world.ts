@@ -14,6 +14,7 @@ import { openStore } from '#store/open-store.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { createTestContext } from '../context.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 /** Completed work of steps, in order, such as `run CORE 2026-11-23`. */
 export type CompletedSteps = string[];
@@ -70,14 +71,7 @@ export async function openRunnerWorld(start: string): Promise<RunnerWorld> {
   const scheduledDays = { schedules: createSchedules(context), days };
   const people = createDays(context, scheduledDays, { watch: () => ({ next: rejectUnused }) }, () => {});
   const rebalance = { frequency: 'monthly' };
-  const createRule = (id: string) => ({
-    id,
-    name: id,
-    calendar: 'XNYS',
-    base_date: '2020-01-02',
-    rebalance,
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const createRule = (id: string) => createEqualIndex(id, { base_date: '2020-01-02', rebalance });
   const overlay = {
     id: 'CORE-FEE',
     name: 'CORE-FEE',

@@ -10,6 +10,7 @@ import { createApp } from '#http/app.js';
 import { createServedMarkets } from '#market/serve/served-markets.js';
 import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 describe('after a restart', () => {
   let service: RunningService;
@@ -36,14 +37,11 @@ describe('after a restart', () => {
       service.ask('GET', '/data/coverage'),
       service.ask('POST', '/risk-models/m/estimate', { identifiers: ['NOBODY'] }),
       service.ask('PUT', '/data/watchlists/w', { name: 'w', identifiers: ['A', 'B'] }),
-      service.ask('POST', '/indices/validate', {
-        id: 'X',
-        name: 'X',
-        calendar: 'XNYS',
-        base_date: '2024-01-02',
-        universe: { kind: 'named', id: 'NONE' },
-        pipeline: { weighting: { type: 'EqualWeight' } },
-      }),
+      service.ask(
+        'POST',
+        '/indices/validate',
+        createEqualIndex('X', { base_date: '2024-01-02', universe: { kind: 'named', id: 'NONE' } }),
+      ),
     ] as const;
     const [ready, health] = await Promise.all([
       service.ask<{ error: ErrorDetail }>('GET', '/health/ready'),

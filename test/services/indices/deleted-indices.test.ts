@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { IndexDeletion } from '#contract/indices/definitions.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 /** Service that cancels and deletes the jobs about a deleted index or strategy, with their files. */
 let service: RunningService;
@@ -20,14 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const createDefinition = (id: string) => ({
-  id,
-  name: id,
-  calendar: 'XNYS',
-  base_date: '2020-01-02',
-  rebalance: { frequency: 'monthly' },
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const createDefinition = (id: string) =>
+  createEqualIndex(id, { base_date: '2020-01-02', rebalance: { frequency: 'monthly' } });
 
 /**
  * Returns result files in the home. Files that no document references are removed a minute later, or when the service

@@ -10,6 +10,7 @@ import type {
   UnreadableDocument,
 } from '#store/port.js';
 import { createTestContext } from '../context.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 type Entry = StoredDocument | UnreadableDocument;
 
@@ -109,13 +110,7 @@ function setUp(live: readonly string[] = []) {
   return { documents, indices: createIndices(context), cancelled: cancelledJobs };
 }
 
-const createRules = (id: string) => ({
-  id,
-  name: id,
-  calendar: 'XNYS',
-  base_date: '2020-01-02',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-});
+const createRules = (id: string) => createEqualIndex(id, { base_date: '2020-01-02' });
 const deriveIndex = (id: string, source: string) => ({
   id,
   name: id,

@@ -5,6 +5,7 @@ import { type Home, openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createTestContext } from '../context.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 const createFolder = openTemporaryFolders();
 let home: Home;
@@ -42,15 +43,7 @@ beforeEach(async () => {
     },
   });
   strategies = createStrategies(context);
-  await store.documents.transaction((tx) =>
-    tx.put('index', 'I', {
-      id: 'I',
-      name: 'I',
-      calendar: 'XNYS',
-      base_date: '2020-01-02',
-      pipeline: { weighting: { type: 'EqualWeight' } },
-    }),
-  );
+  await store.documents.transaction((tx) => tx.put('index', 'I', createEqualIndex('I', { base_date: '2020-01-02' })));
 });
 
 afterEach(async () => {

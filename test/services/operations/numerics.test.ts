@@ -9,6 +9,7 @@ import { describeChoice, openNumericEngine } from '#kernels/engines/open-engine.
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 const NAMES = ['AAA', 'BBB', 'CCC'];
 const DAYS = Array.from({ length: 160 }, (_, i) => new Date(Date.UTC(2023, 0, 3 + i)))
@@ -99,17 +100,14 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     if (precision === 'float32') expect(Math.max(...errors)).toBeGreaterThan(1e-12);
   });
 
-  const index = {
-    id: 'TRIO',
+  const index = createEqualIndex('TRIO', {
     name: 'Trio',
-    calendar: 'XNYS',
     base_date: '2023-01-03',
     base_value: 100,
     currency: 'USD',
     universe: { kind: 'all' },
     rebalance: { frequency: 'quarterly' },
-    pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
-  };
+  });
 
   testWhenSet('weighs indices in float64, whatever it is', async () => {
     // The thirty returns before Good Friday contain no holiday.

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AccountBacktestView } from '#contract/batches.js';
 import { runService, type RunningService } from '../running-service.js';
 import { createFrame } from '../../table-frame.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 const HOLIDAYS = new Set(['2023-01-16', '2023-02-20']);
 /** Sessions of New York from 3 January to 24 March 2023. */
@@ -203,17 +204,18 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 async function runAccount(security: string): Promise<AccountBacktestView> {
-  const stored = await service.ask('PUT', `/indices/I${security}`, {
-    id: `I${security}`,
-    name: security,
-    calendar: 'XNYS',
-    base_date: DAYS[0],
-    currency: 'USD',
-    store_id: 'ended',
-    rebalance: { frequency: 'none' },
-    universe: { kind: 'list', identifiers: [security, 'N'] },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const stored = await service.ask(
+    'PUT',
+    `/indices/I${security}`,
+    createEqualIndex(`I${security}`, {
+      name: security,
+      base_date: DAYS[0],
+      currency: 'USD',
+      store_id: 'ended',
+      rebalance: { frequency: 'none' },
+      universe: { kind: 'list', identifiers: [security, 'N'] },
+    }),
+  );
   expect(stored.status, JSON.stringify(stored.body)).toBeLessThan(300);
   const lots = [
     { identifier: security, shares: 100, cost: 40, acquired: '2022-01-03' },

@@ -4,15 +4,10 @@ import type { AccountResult } from '#domain/personal/account-result.js';
 import type { CommonJson } from '#domain/personal/verification.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 const MARKET = { store_id: 'market', seed: 3, assets: 60, start: '2022-01-03', end: '2024-06-28' };
-const INDEX = {
-  id: 'EVEN',
-  name: 'Even',
-  calendar: 'XNYS',
-  base_date: '2022-01-03',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-};
+const INDEX = createEqualIndex('EVEN', { name: 'Even', base_date: '2022-01-03' });
 const TERMS = { parent: 'CORE', risk_model: 'factors' };
 
 /** A service with an index and a factor risk model, on which batches of accounts run. */

@@ -3,6 +3,7 @@ import { readdir, truncate, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 /** Service whose stored results are damaged on disk in several ways. Requests on one market are repeated. */
 let service: RunningService;
@@ -57,14 +58,11 @@ const RUN_PATHS = ['record', 'overview', 'levels', 'weights', 'attribution', 'ex
 beforeAll(async () => {
   service = await runService();
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 60, start: '2019-01-02', end: '2022-12-20' });
-  await service.ask('PUT', '/indices/EQ', {
-    id: 'EQ',
-    name: 'EQ',
-    calendar: 'XNYS',
-    base_date: '2019-01-02',
-    rebalance: { frequency: 'quarterly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  await service.ask(
+    'PUT',
+    '/indices/EQ',
+    createEqualIndex('EQ', { base_date: '2019-01-02', rebalance: { frequency: 'quarterly' } }),
+  );
 });
 afterAll(() => service.close());
 

@@ -2,16 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { type RunningService, runService } from '../running-service.js';
 import { createFrame } from '../../table-frame.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
-const index = {
-  id: 'P',
-  name: 'P',
-  calendar: 'XNYS',
-  base_date: DAYS[0],
-  rebalance: { frequency: 'none' },
-  pipeline: { weighting: { type: 'EqualWeight' } },
-};
+const index = createEqualIndex('P', { base_date: DAYS[0], rebalance: { frequency: 'none' } });
 
 let service: RunningService;
 beforeAll(async () => {

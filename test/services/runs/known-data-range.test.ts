@@ -4,6 +4,7 @@ import { readIndex } from '#domain/definition/index-validation.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { assertFirstVersion } from '#services/runs/plans.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**
@@ -26,15 +27,7 @@ const createMarket = (identifiers: readonly string[]) => ({
 });
 
 const createIndex = (universe: unknown, base = DATES[0]!) =>
-  readIndex({
-    id: 'I',
-    name: 'I',
-    calendar: 'XNYS',
-    base_date: base,
-    rebalance: { frequency: 'monthly' },
-    universe,
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  })!;
+  readIndex(createEqualIndex('I', { base_date: base, rebalance: { frequency: 'monthly' }, universe }))!;
 
 /**
  * Returns the decision that is refused if the first version of the data was known on the third date. Returns null if no

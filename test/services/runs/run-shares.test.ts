@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
 import { createFrame } from '../../table-frame.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 let service: RunningService;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
@@ -31,13 +32,7 @@ async function readShares(runId: string): Promise<(number | null)[]> {
 
 test('weights of a run show the share counts of its data, and none after other data is served', async () => {
   await serveShares(1000);
-  await service.ask('PUT', '/indices/EQ', {
-    id: 'EQ',
-    name: 'Equal',
-    calendar: 'XNYS',
-    base_date: DAYS[0],
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  await service.ask('PUT', '/indices/EQ', createEqualIndex('EQ', { name: 'Equal', base_date: DAYS[0] }));
   const before = await run();
   expect(await readShares(before)).toEqual([1000, 1000]);
   await serveShares(3000);

@@ -8,14 +8,9 @@ import type { ServedMarket } from '#market/serve/served-markets.js';
 import { createRunStates } from '#services/runs/states.js';
 import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
 import { createTestContext } from '../context.js';
+import { createEqualIndex } from '../../equal-index.js';
 
-const INDEX = {
-  id: 'X',
-  name: 'X',
-  calendar: 'XNYS',
-  base_date: '2020-01-02',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-};
+const INDEX = createEqualIndex('X', { base_date: '2020-01-02' });
 /** The document with its defaults. Versions that had no default universe stored it in this form. */
 const STORED_INDEX = {
   ...INDEX,

@@ -18,6 +18,7 @@ import {
 } from '#domain/analytics/simulation.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { runService, type RunningService } from '../running-service.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 let service: RunningService;
 beforeAll(async () => {
@@ -46,17 +47,14 @@ beforeAll(async () => {
       })
     ).status,
   ).toBe(201);
-  const index = {
-    id: 'TRIO',
+  const index = createEqualIndex('TRIO', {
     name: 'Trio',
-    calendar: 'XNYS',
     base_date: '2023-01-03',
     base_value: 100,
     currency: 'USD',
     universe: { kind: 'all' },
     rebalance: { frequency: 'quarterly' },
-    pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
-  };
+  });
   expect((await service.ask('POST', '/indices', index)).status).toBe(200);
   const run = await service.ask<JobStatus>('POST', '/analytics/TRIO/backtest');
   expect(await service.waitForJob(run.body.job_id)).toMatchObject({ status: 'succeeded' });

@@ -4,6 +4,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { packContent, unpackContent } from '#store/history/history.js';
+import { createEqualIndex } from '../../equal-index.js';
 
 /** Returns an index definition with a number of securities. */
 const formatDefinition = (names: number): string =>
@@ -42,14 +43,9 @@ test('a content needs less space than itself: the common parts of short document
     const text = formatDefinition(names);
     expect((await packContent(text)).length, `${names} names`).toBeLessThan(0.6 * text.length);
   }
-  const document = IndexDocument.parse({
-    id: 'CORE',
-    name: 'Core',
-    calendar: 'XNYS',
-    base_date: '2020-01-02',
-    rebalance: { frequency: 'quarterly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  const document = IndexDocument.parse(
+    createEqualIndex('CORE', { name: 'Core', base_date: '2020-01-02', rebalance: { frequency: 'quarterly' } }),
+  );
   const text = JSON.stringify(document);
   expect((await packContent(text)).length).toBeLessThan(0.25 * text.length);
 });

@@ -1,21 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { DAYS, service, estimateToEnd, readView } from './set-up.js';
+import { createEqualIndex } from '../../../equal-index.js';
 
 export function describeIndexModels(): void {
   describe('a model of the names of an index', () => {
     test('covers the holdings of its latest run, on the sessions of its calendar', async () => {
-      const index = {
-        id: 'PAIR',
+      const index = createEqualIndex('PAIR', {
         name: 'Pair',
-        calendar: 'XNYS',
         base_date: '2023-06-01',
         base_value: 100,
         currency: 'USD',
         universe: { kind: 'list', identifiers: ['AAA', 'BBB'] },
         rebalance: { frequency: 'quarterly' },
-        pipeline: { selection: [], weighting: { type: 'EqualWeight', params: {} } },
-      };
+      });
       expect((await service.ask('POST', '/indices', index)).status).toBe(200);
       const run = await service.ask<JobStatus>('POST', '/analytics/PAIR/backtest');
       expect(await service.waitForJob(run.body.job_id)).toMatchObject({ status: 'succeeded' });

@@ -10,6 +10,7 @@ import { EXPORT_FORMATS, type ExportFormat } from '#domain/outputs/export-table.
 import { formatDay } from '#domain/base/time.js';
 import { openLiveService, type LiveService } from '../../../real/live.js';
 import { readWorkbook } from '../../../views/exports/read-workbook.js';
+import { createEqualIndex } from '../../../equal-index.js';
 
 export const IDS = ['CAPPED', 'HEDGED', 'LAZY'] as const;
 export type Cell = string | number | null;
@@ -70,15 +71,16 @@ export async function openExports(): Promise<void> {
     exposure: 0.95,
   });
   await service.job('/analytics/LAZY/backtest');
-  await service.ok('POST', '/indices', {
-    id: 'WIDE',
-    name: 'Wide',
-    calendar: 'XNYS',
-    base_date: '2019-01-02',
-    universe: { kind: 'named', id: 'SYNTH' },
-    rebalance: { frequency: 'monthly' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
+  await service.ok(
+    'POST',
+    '/indices',
+    createEqualIndex('WIDE', {
+      name: 'Wide',
+      base_date: '2019-01-02',
+      universe: { kind: 'named', id: 'SYNTH' },
+      rebalance: { frequency: 'monthly' },
+    }),
+  );
   await service.job('/analytics/WIDE/backtest');
 }
 

@@ -40,13 +40,12 @@ const params = defineObject(() => ({
 }));
 const missingNames = OWNED_DOCUMENTS.map(({ missing }) => missing);
 
-export const accessRoutes = defineRoutes({
+export const accessRoutes = defineRoutes('service', {
   getAccess: {
     method: 'GET',
     path: '/access/{kind}/{document_id}',
     scope: 'read',
     withoutMarket: true,
-    tag: 'service',
     summary: 'Returns the owner of a document, and the clients that can read it.',
     params,
     success: { status: 200, description: 'The owner and the clients with access.', schema: DocumentAccess },
@@ -57,7 +56,6 @@ export const accessRoutes = defineRoutes({
     path: '/access/{kind}/{document_id}',
     scope: 'write',
     withoutMarket: true,
-    tag: 'service',
     summary: 'Sets the clients that can read a document.',
     description:
       'The list replaces the previous list. Keys without prefixes can read every document. A client that can read an index can also read its runs.',
@@ -76,14 +74,12 @@ export const PrincipalView = defineObject(() => ({
   scopes: z.array(z.enum(SCOPES)).meta({ description: 'Permissions; admin includes all others.' }),
 })).meta({ id: 'PrincipalView' });
 
-export const principalRoutes = defineRoutes({
+export const principalRoutes = defineRoutes('service', {
   getPrincipal: {
     method: 'GET',
     path: '/principal',
     scope: 'read',
-    tag: 'service',
     summary: 'Returns the caller and the permissions of its key.',
     success: { status: 200, description: 'The key.', schema: PrincipalView },
-    errors: [],
   },
 });

@@ -71,16 +71,14 @@ const params = defineObject(() => ({
     .regex(/^[0-9a-f]{20}$/, { error: 'must be 20 hexadecimal digits' })
     .meta({ description: 'Id of the action.' }),
 }));
-const tag = 'actions';
 
-export const actionDeskRoutes = defineRoutes({
+export const actionDeskRoutes = defineRoutes('actions', {
   listActions: {
     method: 'GET',
     path: '/actions',
     call: 'actionDesk.list',
     onStore: 'query',
     scope: 'read',
-    tag,
     summary: 'Lists coming and recent corporate actions of the served store, with their state and flags.',
     query: defineObject(() => ({
       from: IsoDate.optional().meta({ description: 'First ex-date. Default: 10 days before the last session.' }),
@@ -95,7 +93,6 @@ export const actionDeskRoutes = defineRoutes({
       limit: z.int().min(1).max(LISTED_MAX).default(200).meta({ description: 'Maximum number of entries.' }),
     })),
     success: { status: 200, description: 'Actions by ex-date.', schema: DeskActions },
-    errors: [],
   },
   getAction: {
     method: 'GET',
@@ -103,7 +100,6 @@ export const actionDeskRoutes = defineRoutes({
     call: 'actionDesk.get',
     onStore: 'query',
     scope: 'read',
-    tag,
     summary: 'Returns one corporate action with its decisions, and each index before and after it.',
     params,
     success: { status: 200, description: 'The action.', schema: DeskActionDetail },
@@ -115,7 +111,6 @@ export const actionDeskRoutes = defineRoutes({
     call: 'actionDesk.decide',
     onStore: 'query',
     scope: 'data',
-    tag,
     summary: 'Confirms, rejects or reopens a corporate action with its current terms.',
     description:
       'A decision changes no data. The check `confirmed_actions` of a schedule blocks an index if an unconfirmed action of a constituent takes effect. A rejected action must be corrected in the store. With `--approvals action=2`, a second person must approve the decision.',

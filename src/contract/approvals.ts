@@ -31,17 +31,15 @@ export const ApprovalDecisionRequest = defineObject(() => ({
 const params = defineObject(() => ({
   approval_id: z.coerce.number().int().min(1).meta({ description: 'Number of the approval.' }),
 }));
-const tag = 'approvals';
 const actions = Object.entries(APPROVAL_ACTIONS).map(
   ([action, { help, scope }]) => `- \`${action}\` (scope \`${scope}\`): ${help}`,
 );
 
-export const approvalRoutes = defineRoutes({
+export const approvalRoutes = defineRoutes('approvals', {
   listApprovals: {
     method: 'GET',
     path: '/approvals',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists pending and decided approvals of changes.',
     query: defineObject(() => ({
@@ -54,14 +52,12 @@ export const approvalRoutes = defineRoutes({
       before: z.int().min(1).optional().meta({ description: 'Only approvals with lower numbers.' }),
     })),
     success: { status: 200, description: 'Approvals, newest first.', schema: ApprovalCollection },
-    errors: [],
   },
   getApproval: {
     method: 'GET',
     path: '/approvals/{approval_id}',
     call: 'approvals.get',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns one approval: the change, and the people who requested, commented and decided.',
     params,
@@ -72,7 +68,6 @@ export const approvalRoutes = defineRoutes({
     method: 'POST',
     path: '/approvals/{approval_id}/decisions',
     scope: 'publish',
-    tag,
     withoutMarket: true,
     summary: 'Approves, rejects, withdraws or comments on a pending change.',
     description: `\`--approvals\` sets the number of people for each kind of change. A change that needs approval is refused with APPROVAL_REQUIRED and listed here. After its approval, the same request succeeds once. A schedule repeats the request automatically. The person who requested a change cannot approve it, and nobody can approve it twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,

@@ -111,14 +111,13 @@ export type AccountBacktestView = z.infer<typeof AccountBacktestView>;
 
 const AccountBacktestJobStatus = createJobStatus('AccountBacktestJobStatus', 'account', AccountBacktestView);
 
-export const accountBacktestRoutes = defineRoutes({
+export const accountBacktestRoutes = defineRoutes('optimise', {
   backtestAccount: {
     method: 'POST',
     path: '/analytics/{index_id}/accounts/backtest',
     call: 'accountBacktests.start',
     onStore: 'query',
     scope: 'run',
-    tag: 'optimise',
     summary: 'Run one account with tax lots over the history of an index, after tax.',
     description:
       'Lots keep their basis through corporate actions; dividends, gains and losses are taxed at the end of each year. Wash sales, losses carried forward and costs are tracked. The risk model must be estimated on data before `start`, or imported for several dates.',
@@ -391,19 +390,17 @@ const BatchCommonData = z
 const BatchJobStatus = createJobStatus('BatchJobStatus', 'batch', BatchView);
 
 const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
-const tag = 'optimise';
 /** Maximum number of listed batches. Each batch is read from its file. */
 const BATCHES_LISTED_MAX = 100;
 
 const COLUMNS =
   'A row describes a lot. A row with a value in `traded` describes a recent trade. A row with the identifier CASH has the cash of the account in `shares`. The first five columns are required. The columns from `cash` on are fields of the account: write each of them on one of its rows. Entries of a list are separated by `/`, and groups of substitutes by `//`. A tilt is `identifier=weight`.';
 
-export const batchRoutes = defineRoutes({
+export const batchRoutes = defineRoutes('optimise', {
   listBatches: {
     method: 'GET',
     path: '/optimise/batches',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the results of finished batches, newest first.',
     query: defineObject(() => ({
@@ -417,7 +414,6 @@ export const batchRoutes = defineRoutes({
     path: '/optimise/batches',
     onStore: 'query',
     scope: 'run',
-    tag,
     summary: 'Computes the trades of many accounts with tax lots that follow an index, as one job on all nodes.',
     description:
       'The body has one of these forms. JSON with `accounts`. JSON lines (`application/x-ndjson`): the terms, followed by one account per line. A table (`text/csv`): a row per lot, with the fields of the account in further columns, sorted by account, and with `terms` in the query (see GET /optimise/batches/template). An Arrow stream (`application/vnd.apache.arrow.stream`): the same table, or a row per account with its `lots` as a list, with `terms` in the query or in the metadata of the schema. A Parquet file (`application/vnd.apache.parquet`): the same tables, with `terms` in the query. JSON lines and tables are read as a stream. The `message` of the job states the expected processor time. Every result has a certificate, which `divisor verify-batch` verifies. An invalid account is refused with findings, and all other accounts run.',
@@ -476,18 +472,15 @@ export const batchRoutes = defineRoutes({
     path: '/optimise/batches/template',
     scope: 'read',
     withoutMarket: true,
-    tag,
     summary: 'Returns a table of accounts as CSV, with every column and two example accounts.',
     description: COLUMNS,
     success: { status: 200, description: 'The template.', media: ['text/csv'] },
-    errors: [],
   },
   getBatchAccounts: {
     method: 'GET',
     path: '/optimise/batches/{batch_id}/accounts',
     scope: 'read',
     withoutMarket: true,
-    tag,
     summary: 'Returns the results of a batch in blocks of 100 accounts.',
     description:
       'A block is available as soon as its accounts are solved and stored, even while the batch runs. Before that, the response is JOB_RUNNING. In formats other than JSON, a block is a table of accounts or of trades.',
@@ -513,7 +506,6 @@ export const batchRoutes = defineRoutes({
     call: 'batchResults.common',
     scope: 'read',
     withoutMarket: true,
-    tag,
     summary: 'Returns the data that all accounts of a batch use: prices, weights of the parent, and risk model.',
     params,
     success: { status: 200, description: 'The data.', schema: BatchCommonData },

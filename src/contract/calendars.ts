@@ -73,23 +73,20 @@ export const ScheduleView = defineObject(() => ({
 });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
-export const calendarRoutes = defineRoutes({
+export const calendarRoutes = defineRoutes('indices', {
   listCalendars: {
     method: 'GET',
     path: '/indices/calendars',
     call: 'calendarViews.list',
     scope: 'read',
-    tag: 'indices',
     summary: 'Lists every exchange calendar that an index can use.',
     success: { status: 200, description: 'All calendars.', schema: CalendarList },
-    errors: [],
   },
   getSchedule: {
     method: 'GET',
     path: '/indices/{index_id}/schedule',
     call: 'calendarViews.schedule',
     scope: 'read',
-    tag: 'indices',
     summary: 'Lists recent and upcoming rebalance dates of an index.',
     params: defineObject(() => ({ index_id: Id })),
     query: ScheduleQuery,
@@ -185,12 +182,11 @@ export const closuresFamily = {
   errors: ['VALIDATION_FAILED'],
 } as const;
 
-export const closureRoutes = defineRoutes({
+export const closureRoutes = defineRoutes(tag, {
   listClosures: {
     method: 'GET',
     path: '/calendars',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the calendars with recorded changes.',
     success: {
@@ -200,14 +196,12 @@ export const closureRoutes = defineRoutes({
         calendars: z.array(CalendarClosures).meta({ description: 'Calendars by code.' }),
       })).meta({ id: 'CalendarClosuresCollection' }),
     },
-    errors: [],
   },
   getClosures: {
     method: 'GET',
     path: '/calendars/{calendar_code}/closures',
     call: 'closures.get',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary:
       'Returns the recorded changes of a calendar: unscheduled closures, half days, late openings, additional sessions.',
@@ -219,7 +213,6 @@ export const closureRoutes = defineRoutes({
     method: 'PUT',
     path: '/calendars/{calendar_code}/closures',
     scope: 'data',
-    tag,
     withoutMarket: true,
     summary: 'Records the changes of a calendar. They replace all changes recorded before.',
     description:
@@ -239,7 +232,6 @@ export const closureRoutes = defineRoutes({
     method: 'DELETE',
     path: '/calendars/{calendar_code}/closures',
     scope: 'data',
-    tag,
     withoutMarket: true,
     summary: 'Deletes the recorded changes of a calendar. Afterwards only its rules apply.',
     versioned: true,
@@ -317,12 +309,11 @@ export const EventsView = defineObject(() => ({
 })).meta({ id: 'EventsView' });
 export type EventsView = z.infer<typeof EventsView>;
 
-export const eventRoutes = defineRoutes({
+export const eventRoutes = defineRoutes('indices', {
   listEvents: {
     method: 'GET',
     path: '/events',
     scope: 'read',
-    tag: 'indices',
     summary: 'Lists the events of all indices: announcements, effective dates, expiries, holidays and early closes.',
     description:
       'With `format=ics` or `Accept: text/calendar`, the response is a calendar file (RFC 5545), which calendar programs can subscribe to. Holidays, early closes and expiries come from the calendars of the indices.',

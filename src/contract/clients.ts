@@ -43,17 +43,15 @@ export const DeliveriesPayload = defineObject(() => ({
 })).meta({ id: 'Deliveries' });
 
 const params = defineObject(() => ({ client_id: Id.meta({ description: 'Id of the client.' }) }));
-const tag = 'clients';
 const targets = Object.entries(TARGET_CATALOGUE).map(
   ([type, { help, secret }]) => `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
 );
 
-export const clientRoutes = defineRoutes({
+export const clientRoutes = defineRoutes('clients', {
   listClients: {
     method: 'GET',
     path: '/clients',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the clients that receive files.',
     query: defineObject(() => ({
@@ -61,14 +59,12 @@ export const clientRoutes = defineRoutes({
       index_id: Id.optional().meta({ description: 'Only clients with an entitlement to this index.' }),
     })),
     success: { status: 200, description: 'Clients by id.', schema: ClientCollection },
-    errors: [],
   },
   getClient: {
     method: 'GET',
     path: '/clients/{client_id}',
     call: 'clients.get',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns one client with its entitlements and targets.',
     params,
@@ -80,7 +76,6 @@ export const clientRoutes = defineRoutes({
     path: '/clients/{client_id}',
     call: 'clients.put',
     scope: 'publish',
-    tag,
     withoutMarket: true,
     summary: 'Creates or replaces a client with its entitlements and targets.',
     description: `The step \`deliver\` of a schedule delivers each file that an entitlement covers to every target. Secrets are never shown. They are stored encrypted if the service has a secret key. A target without \`secret\` keeps the stored secret as long as its address does not change.\n\n${targets.join('\n')}`,
@@ -102,7 +97,6 @@ export const clientRoutes = defineRoutes({
     path: '/clients/{client_id}',
     call: 'clients.remove',
     scope: 'publish',
-    tag,
     withoutMarket: true,
     summary: 'Deletes a client and its secrets. Past deliveries remain listed.',
     versioned: true,
@@ -115,7 +109,6 @@ export const clientRoutes = defineRoutes({
     method: 'GET',
     path: '/clients/{client_id}/deliveries',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the files that a client has received or will receive, by day, with the log of attempts.',
     params,

@@ -296,13 +296,12 @@ export const FieldList = defineObject(() => ({
 })).meta({ id: 'FieldList' });
 export type FieldList = z.infer<typeof FieldList>;
 
-export const dataRoutes = defineRoutes({
+export const dataRoutes = defineRoutes('data', {
   getPrices: {
     method: 'GET',
     path: '/data/prices/{identifier}',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Returns market data of one security, or the values of a series.',
     description:
       'In a week or month, OPEN is the first value, HIGH the largest, LOW the smallest and VOLUME the sum. Every other column has the last value. With `Accept: text/csv`, the response is the table as CSV. With `Accept: application/vnd.apache.arrow.stream`, it is an Arrow stream, and `body` of its schema metadata contains the other fields.',
@@ -332,7 +331,6 @@ export const dataRoutes = defineRoutes({
     path: '/data/reference',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Returns reference data and derived figures of many securities on one date.',
     query: batchQuery,
     description: 'With `Accept: text/csv`, the response has one row per identifier.',
@@ -349,7 +347,6 @@ export const dataRoutes = defineRoutes({
     path: '/data/reference/{identifier}',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Returns reference data and universes of one security.',
     params: assetParams,
     query: defineObject(() => ({
@@ -371,7 +368,6 @@ export const dataRoutes = defineRoutes({
     path: '/data/corporate-actions/{identifier}',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Lists the corporate actions of one security, with their sums.',
     params: assetParams,
     query: actionsQuery,
@@ -392,10 +388,8 @@ export const dataRoutes = defineRoutes({
     call: 'data.coverage',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Returns the datasets of the served store and their age.',
     success: { status: 200, description: 'Coverage by dataset.', schema: CoverageResponse },
-    errors: [],
   },
   getCoverageHistory: {
     method: 'GET',
@@ -403,7 +397,6 @@ export const dataRoutes = defineRoutes({
     call: 'data.coverageHistory',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Returns the number of securities of the served store with a price on each date, and the expected number.',
     success: { status: 200, description: 'Coverage by date.', schema: CoverageHistoryResponse },
     errors: ['NO_DATA_SOURCE', 'OVERLOADED'],
@@ -414,10 +407,8 @@ export const dataRoutes = defineRoutes({
     call: 'data.source',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Returns the status of the data source.',
     success: { status: 200, description: 'The data source.', schema: DataSourceStatus },
-    errors: [],
   },
   listFields: {
     method: 'GET',
@@ -425,7 +416,6 @@ export const dataRoutes = defineRoutes({
     call: 'data.fields',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Lists the fields that rules can read in the served store, its universes, and the values of a new index.',
     success: { status: 200, description: 'The fields, universes and defaults.', schema: FieldList },
     errors: ['NO_DATA_SOURCE'],
@@ -436,7 +426,6 @@ export const dataRoutes = defineRoutes({
     call: 'data.series',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Lists the series of the served store. A series is never a constituent.',
     description:
       'The dataset `series` contains benchmarks, exchange rates and interest rates. They belong to no universe and are not counted in coverage. GET /data/prices/{identifier} returns their values.',
@@ -450,7 +439,6 @@ export const dataRoutes = defineRoutes({
     call: 'data.search',
     onStore: 'query',
     scope: 'read',
-    tag: 'data',
     summary: 'Searches the securities of the served store by identifier or name.',
     query: searchQuery,
     success: { status: 200, description: 'Securities by identifier.', schema: IdentifierSearch },

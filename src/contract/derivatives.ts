@@ -289,13 +289,12 @@ const pricingErrors = [
 /** Errors of routes that read announced dividends. */
 const dividendErrors = ['STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'] as const;
 
-export const derivativeRoutes = defineRoutes({
+export const derivativeRoutes = defineRoutes('derivatives', {
   priceFutures: {
     method: 'POST',
     path: '/derivatives/futures/price',
     call: 'derivatives.priceFutures',
     scope: 'read',
-    tag: 'derivatives',
     summary: 'Computes the fair value, carry and sensitivities of an index future.',
     body: {
       schema: FuturesPriceRequest,
@@ -316,7 +315,6 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/trs/price',
     call: 'derivatives.priceTrs',
     scope: 'read',
-    tag: 'derivatives',
     summary: 'Computes the value, par spread and sensitivities of a total return swap.',
     body: {
       schema: TrsPriceRequest,
@@ -337,7 +335,6 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/{index_id}/roll',
     call: 'derivatives.roll',
     scope: 'read',
-    tag: 'derivatives',
     summary: 'Computes the cost of rolling between two expiries, on the latest stored run.',
     params: defineObject(() => ({ index_id: Id })),
     query: RollQuery,
@@ -349,7 +346,6 @@ export const derivativeRoutes = defineRoutes({
     path: '/derivatives/{index_id}/term-structure',
     call: 'derivatives.termStructure',
     scope: 'read',
-    tag: 'derivatives',
     summary: 'Computes fair values for several expiries, on the latest stored run.',
     params: defineObject(() => ({ index_id: Id })),
     query: TermStructureQuery,

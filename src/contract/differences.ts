@@ -201,12 +201,11 @@ export type DifferencesView = z.infer<typeof DifferencesView>;
 
 const DifferencesJobStatus = createJobStatus('DifferencesJobStatus', 'differences', DifferencesView);
 
-export const differenceRoutes = defineRoutes({
+export const differenceRoutes = defineRoutes('analytics', {
   explainDifference: {
     method: 'POST',
     path: '/analytics/{index_id}/differences',
     scope: 'run',
-    tag: 'analytics',
     summary: 'Explains why a level from outside differs from a stored run, as a job.',
     description:
       'Each session with a difference is explained by one change of an event, a price, a review or a convention, after which the run agrees with the outside level within rounding. Changes that explain the sessions equally well are ties. Sessions without an explanation are listed.',
@@ -236,7 +235,6 @@ export const differenceRoutes = defineRoutes({
     path: '/analytics/{index_id}/differences',
     scope: 'read',
     withoutMarket: true,
-    tag: 'analytics',
     summary: 'Returns the last explanation of a level from outside, or one of its tables as a file.',
     description:
       'In formats other than JSON, the response is the table of causes, of sessions without an explanation, or of the differences that remain after each cause.',

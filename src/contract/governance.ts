@@ -25,12 +25,11 @@ export const AuditLog = defineObject(() => ({
 const message = 'must be a date or a time, for example 2024-01-31 or 2024-01-31T17:30:00Z';
 const momentText = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
 
-export const auditRoutes = defineRoutes({
+export const auditRoutes = defineRoutes('publication', {
   getAudit: {
     method: 'GET',
     path: '/audit',
     scope: 'audit',
-    tag: 'publication',
     summary: 'Lists every write of a document and every publication, with author, time, request and version.',
     description: `The log is a chain of hashes, signed with Ed25519. \`divisor verify\` in a home and \`divisor audit --check\` on a file detect entries that were changed, moved or removed. With \`Accept: ${LOG_MEDIA}\`, the response has one entry per line. A whole log ends with its signatures, as objects with the member seal.`,
     query: defineObject(() => ({
@@ -216,16 +215,14 @@ export type GovernanceOverview = z.infer<typeof GovernanceOverview>;
 
 const params = defineObject(() => ({ procedure_id: Id.meta({ description: 'Id of the procedure.' }) }));
 const indexPath = defineObject(() => ({ index_id: Id }));
-const tag = 'governance';
 const kinds = Object.entries(PROCEDURE_KINDS).map(([kind, help]) => `- \`${kind}\`: ${help}`);
 const MARKDOWN = 'text/markdown';
 
-export const governanceRoutes = defineRoutes({
+export const governanceRoutes = defineRoutes('governance', {
   getGovernance: {
     method: 'GET',
     path: '/governance',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns the number of entries of each register, and the published closes and errors of each index.',
     success: { status: 200, description: 'The overview.', schema: GovernanceOverview },
@@ -235,7 +232,6 @@ export const governanceRoutes = defineRoutes({
     method: 'GET',
     path: '/indices/{index_id}/statement',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns the benchmark statement of an index, which is generated from its documents and registers.',
     description:
@@ -248,7 +244,6 @@ export const governanceRoutes = defineRoutes({
     method: 'GET',
     path: '/indices/{index_id}/changes',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary:
       'Lists the changes of a methodology: each version with the sentences that it changed, and dated amendments.',
@@ -263,19 +258,16 @@ export const governanceRoutes = defineRoutes({
     method: 'GET',
     path: '/procedures',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the procedures of the administrator.',
     query: listingQuery,
     success: { status: 200, description: 'Procedures by id.', schema: ProcedureCollection },
-    errors: [],
   },
   getProcedure: {
     method: 'GET',
     path: '/procedures/{procedure_id}',
     call: 'procedures.get',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns one procedure.',
     params,
@@ -287,7 +279,6 @@ export const governanceRoutes = defineRoutes({
     path: '/procedures/{procedure_id}',
     call: 'procedures.put',
     scope: 'write',
-    tag,
     withoutMarket: true,
     summary: 'Creates or replaces a procedure of the administrator.',
     description: `Benchmark statements contain the procedures of their index. Kinds:\n\n${kinds.join('\n')}`,
@@ -310,7 +301,6 @@ export const governanceRoutes = defineRoutes({
     path: '/procedures/{procedure_id}',
     call: 'procedures.remove',
     scope: 'write',
-    tag,
     withoutMarket: true,
     summary: 'Deletes a procedure.',
     versioned: true,

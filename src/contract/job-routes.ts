@@ -38,13 +38,12 @@ const AnyJobStatus = z.union([
   JobStatusPayload,
 ]);
 
-export const jobRoutes = defineRoutes({
+export const jobRoutes = defineRoutes('jobs', {
   listJobs: {
     method: 'GET',
     path: '/jobs',
     scope: 'read',
     withoutMarket: true,
-    tag: 'jobs',
     summary: 'Lists jobs, newest first.',
     query: defineObject(() => ({
       kind: z.array(z.enum(JOB_KINDS)).optional().meta({ description: 'Only jobs of one of these kinds.' }),
@@ -53,13 +52,11 @@ export const jobRoutes = defineRoutes({
       before: jobIdSchema.optional().meta({ description: 'Only jobs submitted before this job.' }),
     })),
     success: { status: 200, description: 'The jobs.', schema: JobCollection },
-    errors: [],
   },
   followJobs: {
     method: 'GET',
     path: '/jobs/events',
     scope: 'read',
-    tag: 'jobs',
     summary: 'Streams the status of every job as server-sent events.',
     description: `When a client connects, the stream sends one event \`status\` for each unfinished job (at most the newest ${LIMITS.MAX_LISTED_JOBS}). The data of an event is the JobStatus with a null result. The event \`caught-up\` follows. Afterwards, the stream sends an event \`status\` for every change of any job, and a comment every 15 seconds.`,
     query: defineObject(() => ({
@@ -78,7 +75,6 @@ export const jobRoutes = defineRoutes({
     tag: 'service',
     summary: 'Lists the kinds of jobs, and shows which kinds are paused.',
     success: { status: 200, description: 'The kinds.', schema: JobKindList },
-    errors: [],
   },
   pauseJobKind: {
     method: 'POST',
@@ -121,7 +117,6 @@ export const jobRoutes = defineRoutes({
     path: '/jobs/{job_id}',
     scope: 'read',
     withoutMarket: true,
-    tag: 'jobs',
     summary: 'Returns the status of a job. After success, the response includes its result.',
     description: 'With `wait`, the response is sent when the status changes, or after this time.',
     params,
@@ -145,7 +140,6 @@ export const jobRoutes = defineRoutes({
     path: '/jobs/retry',
     scope: 'run',
     withoutMarket: true,
-    tag: 'jobs',
     summary: 'Queues failed jobs again.',
     description:
       'Each job of these kinds that failed at or after the given time is queued again, with the input and the owner of its submission. Its status still lists the earlier attempts, and its callbacks are sent again. Jobs that were not queued are reported with the reason. The input of jobs that failed under an earlier version is not available.',
@@ -157,7 +151,6 @@ export const jobRoutes = defineRoutes({
     method: 'DELETE',
     path: '/jobs/{job_id}',
     scope: 'run',
-    tag: 'jobs',
     summary: 'Cancels a job.',
     description:
       'A pending or running job is cancelled before the response is sent. An ended job is returned unchanged. A cancelled job does not replace stored results.',
@@ -169,7 +162,6 @@ export const jobRoutes = defineRoutes({
     method: 'GET',
     path: '/jobs/{job_id}/events',
     scope: 'read',
-    tag: 'jobs',
     summary: 'Streams the status of a job as server-sent events.',
     description:
       'The stream sends one event `status` when a client connects, and one for each change. The data of an event is the JobStatus with a null result. `id` is a counter: a client that reconnects with `Last-Event-ID` receives only later events. The stream also sends a comment every 15 seconds. It ends after the event of a final status.',

@@ -509,7 +509,7 @@ export function listErrorCodes(route: Route): ErrorCode[] {
       ...(isOpen ? [] : listMissingCodes(listNames(route))), // a write to an id that the caller may not use also returns these codes
       ...(route.onStore === undefined ? [] : STORE_ERRORS),
       ...(isWrite && route.params !== undefined ? (['PRECONDITION_FAILED'] as const) : []),
-      ...route.errors,
+      ...(route.errors ?? []),
     ]),
   ];
 }

@@ -3,14 +3,14 @@ import { defineObject } from '#domain/base/schema.js';
 import { defineRoutes } from './route.js';
 
 /** Pages for people and programs that read text. They are routes of the service, but not part of the API. */
-const page = { method: 'GET', openQuery: true, scope: 'open', tag: 'console', errors: [] } as const;
+const page = { method: 'GET', openQuery: true, scope: 'open' } as const;
 
 const file = { ...page, success: { status: 200, description: 'The file.' } } as const;
 
 const consolePage = { ...page, success: { status: 200, description: 'The page.' } } as const;
 
 /** Pages of the console. They contain no data and need no key. */
-export const consoleRoutes = defineRoutes({
+export const consoleRoutes = defineRoutes('console', {
   getConsole: { ...consolePage, path: '/', summary: 'The console.' },
   getConsolePage: {
     ...consolePage,
@@ -26,7 +26,7 @@ export const consoleRoutes = defineRoutes({
 });
 
 /** Page that recomputes published closes. It contains no data and needs no key. */
-export const verifyRoutes = defineRoutes({
+export const verifyRoutes = defineRoutes('console', {
   getVerifyPage: {
     ...file,
     path: '/verify',
@@ -43,13 +43,11 @@ export const verifyRoutes = defineRoutes({
 const textPage = {
   method: 'GET',
   scope: 'read',
-  tag: 'documentation',
   success: { status: 200, description: 'The text.', media: ['text/plain'] },
-  errors: [],
 } as const;
 
 /** The guide for programs that read text, by the names that https://llmstxt.org proposes. */
-export const textRoutes = defineRoutes({
+export const textRoutes = defineRoutes('documentation', {
   getGuideIndexText: { ...textPage, path: '/llms.txt', summary: 'Returns the list of the pages of the guide as text.' },
   getGuideText: { ...textPage, path: '/llms-full.txt', summary: 'Returns all pages of the guide as text.' },
 });
@@ -57,10 +55,10 @@ export const textRoutes = defineRoutes({
 /** Body of a sign-out, which is ignored. */
 const SIGN_OUT_BYTES = 1024;
 
-const signInPage = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
+const signInPage = { scope: 'open', openQuery: true } as const;
 
 /** Routes for signing in with a browser. They are not part of the contract; programs send tokens. */
-export const signInRoutes = defineRoutes({
+export const signInRoutes = defineRoutes('sign-in', {
   beginSignIn: {
     ...signInPage,
     method: 'GET',

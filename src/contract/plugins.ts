@@ -132,24 +132,21 @@ export const PLUGIN_EXAMPLES = {
   },
 } as const satisfies Readonly<Record<string, z.input<typeof PluginUpsert>>>;
 
-export const pluginRoutes = defineRoutes({
+export const pluginRoutes = defineRoutes('plugins', {
   listPlugins: {
     method: 'GET',
     path: '/plugins',
     call: 'plugins.list',
     scope: 'read',
-    tag: 'plugins',
     summary: 'Every plug-in.',
     query: listingQuery,
     success: { status: 200, description: 'Plug-ins by id.', schema: PluginCollection },
-    errors: [],
   },
   getPlugin: {
     method: 'GET',
     path: '/plugins/{plugin_id}',
     call: 'plugins.get',
     scope: 'read',
-    tag: 'plugins',
     summary: 'One plug-in.',
     params,
     success: { status: 200, description: 'The plug-in.', schema: Plugin },
@@ -160,7 +157,6 @@ export const pluginRoutes = defineRoutes({
     path: '/plugins/{plugin_id}',
     call: 'plugins.put',
     scope: 'admin',
-    tag: 'plugins',
     summary: 'Creates or replaces a plug-in.',
     versioned: true,
     params,
@@ -174,7 +170,6 @@ export const pluginRoutes = defineRoutes({
     call: 'pluginPreviews.preview',
     onStore: 'query',
     scope: 'admin',
-    tag: 'plugins',
     summary: 'Computes the values of a plug-in on one date. Nothing is stored.',
     description:
       'The status is 200 with findings, even if the source fails. The message of a finding about `source` states the line. Values require a served store.',
@@ -187,7 +182,6 @@ export const pluginRoutes = defineRoutes({
     path: '/plugins/{plugin_id}',
     call: 'plugins.remove',
     scope: 'admin',
-    tag: 'plugins',
     summary: 'Deletes a plug-in.',
     versioned: true,
     params,

@@ -61,14 +61,12 @@ export const PublicKeys = defineObject(() => ({
 export type PublicKeys = z.infer<typeof PublicKeys>;
 
 const params = defineObject(() => ({ index_id: Id }));
-const tag = 'publication';
 
-export const publicationRoutes = defineRoutes({
+export const publicationRoutes = defineRoutes('publication', {
   publishIndex: {
     method: 'POST',
     path: '/analytics/{index_id}/publish',
     scope: 'publish',
-    tag,
     summary:
       'Publishes the closes of a run that are not yet published. Default: the newest current run; the response states its id.',
     description:
@@ -91,7 +89,6 @@ export const publicationRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/published',
     scope: 'read',
-    tag,
     summary: 'Returns the published log of an index, even after the deletion of the index.',
     description: `With \`Accept: ${LOG_MEDIA}\`, the response has one entry per line, which is the input of \`divisor verify-published\`.`,
     params,
@@ -106,7 +103,6 @@ export const publicationRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/published/bundle',
     scope: 'read',
-    tag,
     summary: 'Returns a signed archive of all inputs that are needed to recompute the published closes of an index.',
     description:
       'The response is a tar archive. It contains the plan of the newest published run with its definitions and amendments, the data that the run reads, calendars, the log, public keys, and a signed list of hashes. The page `/verify` and `divisor verify-bundle` recompute every close from it. The service recomputes the closes before it responds. The audit log records each download.',
@@ -128,7 +124,6 @@ export const publicationRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/published/errors',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the register of errors in published closes: size, decision, and the notice for clients.',
     description:
@@ -138,14 +133,12 @@ export const publicationRoutes = defineRoutes({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Maximum number of entries.' }),
     })),
     success: { status: 200, description: 'Errors, newest first.', schema: PublishedErrors },
-    errors: [],
   },
   getPublishedKeys: {
     method: 'GET',
     path: '/analytics/{index_id}/published/keys',
     call: 'publications.keys',
     scope: 'read',
-    tag,
     summary: 'Lists the public keys that sign published logs.',
     params,
     success: { status: 200, description: 'The keys.', schema: PublicKeys },
@@ -155,10 +148,8 @@ export const publicationRoutes = defineRoutes({
     method: 'POST',
     path: '/publication/keys',
     scope: 'admin',
-    tag,
     summary: 'Replaces the signing key.',
     description: 'Signatures of earlier keys stay valid, because each entry states its key.',
     success: { status: 200, description: 'The public part of the new key.', schema: PublicKey },
-    errors: [],
   },
 });

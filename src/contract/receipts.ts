@@ -45,13 +45,12 @@ const VerifiedTextPayload = defineObject(() => ({
 /** Maximum size of the body: a character of a text can take six bytes in JSON. */
 const BODY_BYTES_MAX = 6 * LIMITS.MAX_TEXT_BYTES + 1024;
 
-export const receiptRoutes = defineRoutes({
+export const receiptRoutes = defineRoutes('analytics', {
   verifyText: {
     method: 'POST',
     path: '/receipts/verify',
     scope: 'read',
     withoutMarket: true,
-    tag: 'analytics',
     summary: 'Compares each number of a Markdown text with the result that its footnote cites.',
     description:
       'A footnote contains the address of a result, as in `X-Source`, and a JSON pointer: `divisor:/analytics/CORE-40/overview?run_id=8f2a#/metrics/total_return`. It belongs to the number before it. Units scale a number: %, percent, bp, bps, basis points, thousand, million, billion. Dates, years and numbers inside ids, code, headings and list numbers are not compared. The results are read with the permissions of the key.',
@@ -61,6 +60,5 @@ export const receiptRoutes = defineRoutes({
       example: { text: 'The index rose by 18.4 %.' },
     },
     success: { status: 200, description: 'The numbers and their status.', schema: VerifiedTextPayload },
-    errors: [],
   },
 });

@@ -91,7 +91,6 @@ export type ReportTemplateCollection = z.infer<typeof ReportTemplateCollection>;
 
 const templatePath = defineObject(() => ({ template_id: Id }));
 const renderPath = defineObject(() => ({ render_id: Id }));
-const tag = 'reports';
 
 const example = {
   template_id: 'MONTHLY',
@@ -105,13 +104,12 @@ const example = {
   ],
 };
 
-export const reportRoutes = defineRoutes({
+export const reportRoutes = defineRoutes('reports', {
   renderReport: {
     method: 'POST',
     path: '/reports/render',
     call: 'reports.render',
     scope: 'run',
-    tag,
     summary: 'Renders a template as a PDF, as a job.',
     description:
       'Invalid requests are refused before the job is queued: an unknown template, a missing index, an index without a run, a template without blocks. A template in the request is rendered and not stored.',
@@ -133,7 +131,6 @@ export const reportRoutes = defineRoutes({
     path: '/reports/renders',
     call: 'reports.listRenders',
     scope: 'read',
-    tag,
     summary: 'Finished renders, newest first.',
     query: defineObject(() => ({
       index_id: Id.optional().meta({ description: 'Only renders of this index.' }),
@@ -142,13 +139,11 @@ export const reportRoutes = defineRoutes({
       before: Id.optional().meta({ description: 'Only renders older than this render, for the next page.' }),
     })),
     success: { status: 200, description: 'The renders.', schema: RenderCollection },
-    errors: [],
   },
   getRender: {
     method: 'GET',
     path: '/reports/renders/{render_id}',
     scope: 'read',
-    tag,
     summary: 'Returns a rendered report.',
     params: renderPath,
     success: { status: 200, description: 'The PDF.', media: ['application/pdf'] },
@@ -159,7 +154,6 @@ export const reportRoutes = defineRoutes({
     path: '/reports/renders/{render_id}',
     call: 'reports.removeRender',
     scope: 'write',
-    tag,
     summary: 'Deletes a rendered report.',
     params: renderPath,
     versioned: true,
@@ -171,17 +165,14 @@ export const reportRoutes = defineRoutes({
     path: '/reports/templates',
     call: 'reports.listTemplates',
     scope: 'read',
-    tag,
     summary: 'Lists the stored report templates, and the ids of the built-in templates.',
     query: listingQuery,
     success: { status: 200, description: 'The templates by id.', schema: ReportTemplateCollection },
-    errors: [],
   },
   getTemplate: {
     method: 'GET',
     path: '/reports/templates/{template_id}',
     scope: 'read',
-    tag,
     summary: 'Returns a report template, in the form that PUT accepts.',
     description:
       'A built-in template is returned as the document that it generates, without an index. You can use it as the start of a new template.',
@@ -194,7 +185,6 @@ export const reportRoutes = defineRoutes({
     path: '/reports/templates/{template_id}',
     call: 'reports.putTemplate',
     scope: 'write',
-    tag,
     summary: 'Stores or replaces a report template.',
     versioned: true,
     params: templatePath,
@@ -214,7 +204,6 @@ export const reportRoutes = defineRoutes({
     path: '/reports/templates/{template_id}',
     call: 'reports.removeTemplate',
     scope: 'write',
-    tag,
     summary: 'Deletes a report template. Its rendered reports are kept.',
     versioned: true,
     params: templatePath,

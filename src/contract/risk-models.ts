@@ -30,13 +30,12 @@ const tag = 'risk-models';
 
 const ids = ['BECQ', 'BEDV'];
 
-export const riskModelImportRoutes = defineRoutes({
+export const riskModelImportRoutes = defineRoutes(tag, {
   importRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/import',
     onStore: 'query',
     scope: 'write',
-    tag,
     summary: 'Imports a risk model.',
     description:
       'The body contains covariances of securities, or a factor model, by date. A decision uses the newest model with a date on or before the decision date. The body is JSON, or a CSV or Arrow file with its settings in the query. A file has the columns `date`, `table`, `row`, `column` and `value`, or covariances with a column `identifier` and one column for each security. A model with the same id is replaced. If a finding is an error, nothing is stored.',
@@ -71,7 +70,6 @@ export const riskModelImportRoutes = defineRoutes({
     method: 'GET',
     path: '/risk-models/{model_id}/export',
     scope: 'read',
-    tag,
     summary: 'Returns a risk model in the form of an import.',
     description:
       'The response contains annual numbers of every date: exposures, factor covariance and specific variances of a factor model, or covariances of other models. An import of the response creates the same model.',
@@ -219,23 +217,20 @@ export type RiskModelCollection = z.infer<typeof RiskModelCollection>;
 
 export const RiskModelJobStatus = createJobStatus('RiskModelJobStatus', 'risk', RiskModelView);
 
-export const riskModelRoutes = defineRoutes({
+export const riskModelRoutes = defineRoutes(tag, {
   listRiskModels: {
     method: 'GET',
     path: '/risk-models',
     call: 'riskModels.list',
     scope: 'read',
-    tag,
     summary: 'Lists the stored risk models, by id.',
     query: listingQuery,
     success: { status: 200, description: 'Their summaries.', schema: RiskModelCollection },
-    errors: [],
   },
   getRiskModel: {
     method: 'GET',
     path: '/risk-models/{model_id}',
     scope: 'read',
-    tag,
     summary: 'Returns a risk model with its matrices.',
     description:
       'With `Accept: application/vnd.apache.arrow.stream`, the response is an Arrow stream of the covariance, with a column `asset_id` and one column per security. `body` of its schema metadata contains the other fields. For more than 2,000 securities, `correlation` is null there, because it follows from the covariance.',
@@ -259,7 +254,6 @@ export const riskModelRoutes = defineRoutes({
     call: 'riskModels.estimate',
     onStore: 'query',
     scope: 'run',
-    tag,
     summary: 'Estimates a risk model as a job.',
     description:
       'The stored model is replaced only if the job succeeds. Without a body, an existing model is estimated again with its settings.',
@@ -288,7 +282,6 @@ export const riskModelRoutes = defineRoutes({
     call: 'riskModels.validate',
     onStore: 'query',
     scope: 'run',
-    tag,
     summary: 'Validates the forecasts of a risk model over history, as a job.',
     description:
       'For each day of history, the model is estimated again with its settings from the returns up to that day. Its forecasts of the volatility of portfolios are compared with the returns after that day. The securities are those of the stored model.',
@@ -312,7 +305,6 @@ export const riskModelRoutes = defineRoutes({
     path: '/risk-models/{model_id}',
     call: 'riskModels.remove',
     scope: 'write',
-    tag,
     summary: 'Deletes a risk model.',
     params,
     versioned: true,

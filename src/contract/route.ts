@@ -74,8 +74,8 @@ export interface Route {
   readonly unchanged?: Success;
   /** Response without a body, for a message that expects no answer. */
   readonly acknowledged?: Success;
-  /** Error codes in addition to those that every route may return. */
-  readonly errors: readonly ErrorCode[];
+  /** Error codes in addition to those that every route may return. Default: none. */
+  readonly errors?: readonly ErrorCode[];
 }
 
 /** Query parameters of a route, with their defaults. */
@@ -129,9 +129,16 @@ export interface Success {
   readonly example?: unknown;
 }
 
-/** Returns a table of routes by operation id. Its literal types are preserved. */
-export function defineRoutes<const T extends Record<string, Route>>(table: T): T {
-  return table;
+/**
+ * Returns a table of routes by operation id. Its literal types are preserved.
+ * @param tag tag of the routes that state no other
+ */
+export function defineRoutes<const T extends Record<string, Omit<Route, 'tag'> & { readonly tag?: string }>>(
+  tag: string,
+  table: T,
+): { readonly [N in keyof T]: T[N] & Pick<Route, 'tag'> } {
+  const routes = Object.entries(table).map(([name, route]) => [name, { tag, ...route }]);
+  return Object.fromEntries(routes) as { readonly [N in keyof T]: T[N] & Pick<Route, 'tag'> }; // the same names
 }
 
 /** Value of a body for its handler, or the refusal that the handler receives when it reads the body. */

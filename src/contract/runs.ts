@@ -92,12 +92,11 @@ export type RunsDifference = z.infer<typeof RunsDifference>;
 
 const RunDifferenceJobStatus = createJobStatus('RunsDifferenceJobStatus', 'diff', RunsDifference);
 
-export const runDifferenceRoutes = defineRoutes({
+export const runDifferenceRoutes = defineRoutes('analytics', {
   diffRuns: {
     method: 'POST',
     path: '/analytics/{index_id}/runs/diff',
     scope: 'run',
-    tag: 'analytics',
     summary: 'Explains the differences between two stored runs, as a job.',
     description:
       'The result lists differences of the definition, the request, the data and the engine, and the first date with different levels. The effect of each cause on the total return is measured by replays in which the causes are replaced one after the other.',
@@ -149,13 +148,12 @@ export const StoredRuns = defineObject(() => ({
 })).meta({ id: 'StoredRuns' });
 export type StoredRuns = z.infer<typeof StoredRuns>;
 
-export const runRoutes = defineRoutes({
+export const runRoutes = defineRoutes('analytics', {
   listRuns: {
     method: 'GET',
     path: '/analytics/{index_id}/runs',
     call: 'storedRuns.list',
     scope: 'read',
-    tag: 'analytics',
     summary: 'Lists the stored runs of an index or strategy, newest first.',
     description:
       'The service keeps the last 20 runs (`--runs-kept`) and all runs with published closes. Every view of a run accepts `run_id`.',
@@ -187,12 +185,11 @@ const formats = Object.entries(EXPORT_FORMATS).map(
   ([name, { media, help }]) => `- \`${name}\` (\`${media}\`): ${help}`,
 );
 
-export const exportRoutes = defineRoutes({
+export const exportRoutes = defineRoutes('analytics', {
   exportRun: {
     method: 'GET',
     path: '/analytics/{index_id}/exports/{table}',
     scope: 'read',
-    tag: 'analytics',
     summary: 'Returns a table of a run as a file, with its whole history.',
     description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the export uses the newest stored run on that version of the data. Rows are streamed. The header \`X-Run-Stale\` lists the causes of a stale run (\`definition\`, \`data\`, \`engine\`). It is absent if the run is current.`,
     params: defineObject(() => ({
@@ -276,12 +273,11 @@ export type ReplayView = z.infer<typeof ReplayView>;
 
 const ReplayJobStatus = createJobStatus('ReplayJobStatus', 'replay', ReplayView);
 
-export const replayRoutes = defineRoutes({
+export const replayRoutes = defineRoutes('analytics', {
   replayRun: {
     method: 'POST',
     path: '/analytics/{index_id}/replay',
     scope: 'run',
-    tag: 'analytics',
     summary: 'Repeats a stored run as a job, and reports whether the results are equal.',
     description:
       'Definition and request are those of the stored run, even if the definition has changed. The data are those of the served store. Nothing is replaced.',
@@ -357,13 +353,12 @@ const RerunRows = defineObject(() => ({
 
 const RerunJobStatus = createJobStatus('RerunJobStatus', 'rerun', RerunView);
 
-export const rerunRoutes = defineRoutes({
+export const rerunRoutes = defineRoutes('analytics', {
   startRerun: {
     method: 'POST',
     path: '/analytics/reruns',
     call: 'reruns.start',
     scope: 'run',
-    tag: 'analytics',
     summary: 'Runs all indices and strategies with a stale run again, as one job.',
     description:
       'Each id is run with the settings of its stored run, and with the data that is served at that time. The job uses all machines. All new runs are stored together when the job ends. If another request stores a run in the meantime, that run remains the newest run. If an index cannot be run, its stored run is kept, and its row has an `error`.',
@@ -377,7 +372,6 @@ export const rerunRoutes = defineRoutes({
     call: 'reruns.rows',
     scope: 'read',
     withoutMarket: true,
-    tag: 'analytics',
     summary: 'Returns the rows of a rerun in blocks.',
     description: `The result of a rerun contains the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows. Blocks of ${LIMITS.MAX_BLOCK_ROWS} rows contain all rows.`,
     params: defineObject(() => ({ rerun_id: Id })),

@@ -99,7 +99,6 @@ export const Judgements = defineObject(() => ({
 
 const params = defineObject(() => ({ schedule_id: Id.meta({ description: 'Id of the schedule.' }) }));
 const dayParams = defineObject(() => ({ ...params.shape, date: IsoDate.meta({ description: 'Session.' }) }));
-const tag = 'schedules';
 const example = {
   name: 'Large caps, New York close',
   enabled: false,
@@ -119,12 +118,11 @@ const steps = Object.entries(STEP_CATALOGUE).map(
 
 const checkDescriptions = Object.entries(CHECK_CATALOGUE).map(([name, { help }]) => `- \`${name}\`: ${help}`);
 
-export const scheduleRoutes = defineRoutes({
+export const scheduleRoutes = defineRoutes('schedules', {
   listSchedules: {
     method: 'GET',
     path: '/schedules',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Every schedule.',
     query: defineObject(() => ({
@@ -137,14 +135,12 @@ export const scheduleRoutes = defineRoutes({
         .meta({ description: 'Number of latest days of each schedule in the response.' }),
     })),
     success: { status: 200, description: 'Schedules by id.', schema: ScheduleCollection },
-    errors: [],
   },
   getSchedulePlan: {
     method: 'GET',
     path: '/schedules/{schedule_id}',
     call: 'schedules.get',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'One schedule.',
     params,
@@ -155,7 +151,6 @@ export const scheduleRoutes = defineRoutes({
     method: 'PUT',
     path: '/schedules/{schedule_id}',
     scope: 'write',
-    tag,
     withoutMarket: true,
     summary: 'Creates or replaces the daily plan of an index family.',
     description: `The service performs the steps of each session at the time of the schedule. Parents are computed and published before the indices that depend on them. After a failure or a restart, every step is repeated and performs only the remaining work. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checkDescriptions.join('\n')}`,
@@ -170,7 +165,6 @@ export const scheduleRoutes = defineRoutes({
     path: '/schedules/{schedule_id}',
     call: 'schedules.remove',
     scope: 'write',
-    tag,
     withoutMarket: true,
     summary: 'Deletes a schedule. Its days and decisions are kept.',
     versioned: true,
@@ -184,7 +178,6 @@ export const scheduleRoutes = defineRoutes({
     path: '/schedules/{schedule_id}/days',
     call: 'days.list',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the days of a schedule, and returns the start of the next day.',
     params,
@@ -199,7 +192,6 @@ export const scheduleRoutes = defineRoutes({
     method: 'GET',
     path: '/schedules/{schedule_id}/days/{date}',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns a day of a schedule: each step with its results, log and duration.',
     description: 'With `wait`, the response is sent when no step is running, or after this time.',
@@ -219,7 +211,6 @@ export const scheduleRoutes = defineRoutes({
     method: 'GET',
     path: '/schedules/{schedule_id}/days/{date}/files/{file_name}',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Returns a file that a step of the day has written.',
     params: defineObject(() => ({
@@ -233,7 +224,6 @@ export const scheduleRoutes = defineRoutes({
     method: 'GET',
     path: '/schedules/{schedule_id}/days/{date}/deliveries',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the files of the day by client and target, with the log of attempts.',
     params: dayParams,
@@ -245,7 +235,6 @@ export const scheduleRoutes = defineRoutes({
     path: '/schedules/{schedule_id}/days/{date}/run',
     call: 'days.run',
     scope: 'run',
-    tag,
     withoutMarket: true,
     summary: 'Performs a day at once, with the current schedule.',
     description:
@@ -261,7 +250,6 @@ export const scheduleRoutes = defineRoutes({
     path: '/schedules/{schedule_id}/days/{date}/waivers',
     call: 'days.waive',
     scope: 'publish',
-    tag,
     withoutMarket: true,
     summary: 'Accepts findings of a check on a day, with a reason, and resumes the day at once.',
     description:
@@ -283,7 +271,6 @@ export const scheduleRoutes = defineRoutes({
     method: 'POST',
     path: '/schedules/{schedule_id}/days/{date}/skip',
     scope: 'run',
-    tag,
     withoutMarket: true,
     summary: 'Ends an unfinished day, with a reason.',
     description: 'Published closes and delivered files are kept. The next day publishes closes that are still missing.',
@@ -298,7 +285,6 @@ export const scheduleRoutes = defineRoutes({
     path: '/schedules/{schedule_id}/backfill',
     call: 'days.backfill',
     scope: 'run',
-    tag,
     withoutMarket: true,
     summary: 'Performs the days of a range of sessions, oldest first.',
     description: 'Days that are done are not changed.',
@@ -312,7 +298,6 @@ export const scheduleRoutes = defineRoutes({
     method: 'GET',
     path: '/schedules/{schedule_id}/judgements',
     scope: 'read',
-    tag,
     withoutMarket: true,
     summary: 'Lists the register of the decisions about the days of a schedule, with their reasons.',
     params,

@@ -26,12 +26,11 @@ export const ChangelogResponse = defineObject(() => ({
 })).meta({ id: 'ChangelogResponse' });
 export type ChangelogResponse = z.infer<typeof ChangelogResponse>;
 
-export const changelogRoutes = defineRoutes({
+export const changelogRoutes = defineRoutes('service', {
   getChangelog: {
     method: 'GET',
     path: '/changelog',
     scope: 'read',
-    tag: 'service',
     summary: 'Returns the release notes, newest first.',
     query: defineObject(() => ({
       since: z.string().max(64).optional().meta({
@@ -40,16 +39,14 @@ export const changelogRoutes = defineRoutes({
       }),
     })),
     success: { status: 200, description: 'The releases and the running version.', schema: ChangelogResponse },
-    errors: [],
   },
 });
 
-export const documentationRoutes = defineRoutes({
+export const documentationRoutes = defineRoutes('documentation', {
   getOpenApi: {
     method: 'GET',
     path: '/openapi.json',
     scope: 'read',
-    tag: 'documentation',
     summary: 'Returns the whole contract as an OpenAPI 3.1 document.',
     success: {
       status: 200,
@@ -58,47 +55,38 @@ export const documentationRoutes = defineRoutes({
         .record(z.string(), z.unknown())
         .meta({ id: 'OpenApiDocument', description: 'An OpenAPI 3.1 document.' }),
     },
-    errors: [],
   },
   getDocumentation: {
     method: 'GET',
     path: '/docs',
     scope: 'read',
-    tag: 'documentation',
     summary: 'Returns the API reference as an HTML page.',
     description:
       'The page is generated from the OpenAPI document. It is self-contained, works without scripts, and can be printed and saved.',
     success: { status: 200, description: 'The page.', media: ['text/html'] },
-    errors: [],
   },
   getGuide: {
     method: 'GET',
     path: '/docs/guide',
     scope: 'read',
-    tag: 'documentation',
     summary: 'Returns the first page of the guide, which lists all pages.',
     success: { status: 200, description: 'The page.', media: [PAGE_MEDIA, MARKDOWN_MEDIA] },
-    errors: [],
   },
   getGuidePage: {
     method: 'GET',
     path: '/docs/guide/{page}',
     scope: 'read',
-    tag: 'documentation',
     summary: 'Returns one page of the guide.',
     params: defineObject(() => ({ page: Id.meta({ description: 'Name of the page.' }) })),
     success: { status: 200, description: 'The page.', media: [PAGE_MEDIA, MARKDOWN_MEDIA] },
-    errors: [],
   },
   getGuidePicture: {
     method: 'GET',
     path: '/docs/guide/pictures/{picture}',
     scope: 'read',
-    tag: 'documentation',
     summary: 'Returns an image of the guide.',
     params: defineObject(() => ({ picture: Id.meta({ description: 'Name of the image.', example: 'home' }) })),
     success: { status: 200, description: 'The picture.', media: ['image/webp'] },
-    errors: [],
   },
 });
 
@@ -225,12 +213,11 @@ export const Readiness = defineObject(() => ({ status: z.literal('ready'), check
 });
 export type Readiness = z.infer<typeof Readiness>;
 
-export const healthRoutes = defineRoutes({
+export const healthRoutes = defineRoutes('service', {
   getHealth: {
     method: 'GET',
     path: '/health',
     scope: 'open',
-    tag: 'service',
     summary: 'Returns version, served data store, jobs, checks and limits.',
     description: 'If the service has keys, a request without a valid key receives only the version.',
     openQuery: true,
@@ -240,23 +227,19 @@ export const healthRoutes = defineRoutes({
       description: 'The process is running, regardless of its checks.',
       schema: z.union([Health, PublicHealth]),
     },
-    errors: [],
   },
   getLiveness: {
     method: 'GET',
     path: '/health/live',
     scope: 'open',
-    tag: 'service',
     summary: 'Reports that the process is running.',
     openQuery: true,
     success: { status: 200, description: 'The process is running.', schema: Liveness },
-    errors: [],
   },
   getReadiness: {
     method: 'GET',
     path: '/health/ready',
     scope: 'open',
-    tag: 'service',
     summary: 'Reports if the service accepts work.',
     description: 'If the service has keys, it lists the checks only for a request with a valid key.',
     openQuery: true,
@@ -266,18 +249,16 @@ export const healthRoutes = defineRoutes({
   },
 });
 
-export const metricsRoutes = defineRoutes({
+export const metricsRoutes = defineRoutes('service', {
   getMetrics: {
     method: 'GET',
     path: '/metrics',
     scope: 'read',
     withoutMarket: true,
-    tag: 'service',
     summary: 'Returns counters and gauges for Prometheus.',
     description:
       'Text in the Prometheus exposition format: request durations by operation and status, jobs by state, and figures of the process (memory, processor, event loop, garbage collection).',
     openQuery: true,
     success: { status: 200, description: 'Metrics in version 0.0.4 of the exposition format.', media: ['text/plain'] },
-    errors: [],
   },
 });

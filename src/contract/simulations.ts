@@ -55,12 +55,11 @@ export type SimulationView = z.infer<typeof SimulationView>;
 
 const SimulationJobStatus = createJobStatus('SimulationJobStatus', 'simulate', SimulationView);
 
-export const simulationRoutes = defineRoutes({
+export const simulationRoutes = defineRoutes('analytics', {
   simulateIndex: {
     method: 'POST',
     path: '/analytics/{index_id}/simulate',
     scope: 'run',
-    tag: 'analytics',
     summary: 'Simulates the future level of a stored run, as a job.',
     description:
       'The result has percentiles by date, and the distributions of total return, largest drawdown and time under water. The result depends only on the request and the run, not on the number of workers.',

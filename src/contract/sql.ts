@@ -43,13 +43,12 @@ const views = Object.entries(SQL_VIEWS).map(
   ([name, { help, columns }]) => `- \`${name}\`: ${help} Columns: ${Object.keys(columns).join(', ')}.`,
 );
 
-export const sqlRoutes = defineRoutes({
+export const sqlRoutes = defineRoutes('analytics', {
   runSql: {
     method: 'POST',
     path: '/sql',
     onStore: 'query',
     scope: 'read',
-    tag: 'analytics',
     summary: 'Runs an SQL query on runs, prices and reference data.',
     description: `The query runs in a separate process and cannot change data. Views:\n\n${views.join('\n')}\n\nA view of runs contains the newest run of each index that the key can read. A query can read at most ${LIMITS.MAX_SQL_RUNS} runs, which it selects by \`index_id\`. \`information_schema.columns\` describes the columns in \`COLUMN_COMMENT\`. An error is a finding with its line, column and position. Results are cut after ${LIMITS.MAX_SQL_ROWS} rows; \`truncated\` and the header \`X-Truncated\` report this. A query beyond a limit of time or memory is refused with \`QUERY_LIMIT\`, which contains the limit and its setting. A key has at most two running queries and ${LIMITS.MAX_SQL_UNREAD_BYTES / 1e6} MB of results that it has not read; further queries wait. After ${LIMITS.MAX_SQL_TURN_SECONDS} seconds, a query pauses while a key that runs none waits.`,
     body: {

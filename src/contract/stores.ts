@@ -297,13 +297,12 @@ export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UN
 
 const params = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
-export const dataVersionRoutes = defineRoutes({
+export const dataVersionRoutes = defineRoutes('stores', {
   listDataVersions: {
     method: 'GET',
     path: '/data/stores/{store_id}/versions',
     call: 'dataVersions.list',
     scope: 'read',
-    tag: 'stores',
     summary: 'Lists the versions of the data of a store that were served, newest first.',
     description:
       'The service keeps the changed values and, for a folder or a database, a copy of the latest data. Changes that are made while the service is stopped or serves another store are found when the store is read again. The copy is written after the response that serves the data. Until `copy` reports that the copy exists, the data is lost if the source changes while the service is stopped. A version is not readable if it was removed by `versions_kept`, or if it was too large to be copied.',
@@ -321,7 +320,6 @@ export const dataVersionRoutes = defineRoutes({
     call: 'dataVersions.difference',
     onStore: 'path',
     scope: 'read',
-    tag: 'stores',
     summary: 'Lists the values that differ between two versions of the data.',
     params,
     query: defineObject(() => ({
@@ -495,13 +493,12 @@ export const ChangedOverrides = defineObject(() => ({
 })).meta({ id: 'ChangedOverrides' });
 export type ChangedOverrides = z.infer<typeof ChangedOverrides>;
 
-export const overrideRoutes = defineRoutes({
+export const overrideRoutes = defineRoutes('stores', {
   listPriceOverrides: {
     method: 'GET',
     path: '/data/stores/{store_id}/overrides',
     call: 'priceOverrides.list',
     scope: 'read',
-    tag: 'stores',
     withoutMarket: true,
     summary: 'Lists the prices of a store that people have overridden.',
     params,
@@ -512,7 +509,6 @@ export const overrideRoutes = defineRoutes({
     method: 'POST',
     path: '/data/stores/{store_id}/overrides',
     scope: 'data',
-    tag: 'stores',
     summary: 'Overrides a price of a store, or withdraws the override.',
     description:
       'The source is not changed. Every read of the store returns the price of the override until the override is withdrawn. A refresh applies the change at once, and accepts no other change of history. Each change is a version of the store. With `--approvals override=2`, a second person must approve the change. To correct an imported store, import the correct prices.',
@@ -653,23 +649,20 @@ const GenerateJobStatus = createJobStatus('GenerateJobStatus', 'generate', DataS
 
 const storeParams = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
-export const storeRoutes = defineRoutes({
+export const storeRoutes = defineRoutes('stores', {
   listStores: {
     method: 'GET',
     path: '/data/stores',
     call: 'datasets.list',
     scope: 'read',
-    tag: 'stores',
     summary: 'Lists all data stores, and the served store.',
     query: listingQuery,
     success: { status: 200, description: 'Stores by id.', schema: DataStoreCollection },
-    errors: [],
   },
   createStore: {
     method: 'POST',
     path: '/data/stores',
     scope: 'data',
-    tag: 'stores',
     summary: 'Registers a folder or database. The service reads all of its data first.',
     versioned: true,
     description:
@@ -690,7 +683,6 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}',
     call: 'datasets.get',
     scope: 'read',
-    tag: 'stores',
     summary: 'Returns one data store.',
     params: storeParams,
     success: { status: 200, description: 'The store with its files and findings.', schema: DataStore },
@@ -700,7 +692,6 @@ export const storeRoutes = defineRoutes({
     method: 'PATCH',
     path: '/data/stores/{store_id}',
     scope: 'data',
-    tag: 'stores',
     summary: 'Renames a store, or changes its source, price basis or currency.',
     versioned: true,
     params: storeParams,
@@ -721,7 +712,6 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}',
     call: 'datasets.remove',
     scope: 'data',
-    tag: 'stores',
     summary: 'Deletes a store. The folder of a managed store is also deleted.',
     description:
       'The active store cannot be deleted, nor a store that is being read. While closes of a published log can be computed again only from the store, it is deleted only by a purge (scope admin).',
@@ -743,7 +733,6 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}/activate',
     scope: 'data',
     versioned: true,
-    tag: 'stores',
     summary: 'Reads a store again and serves it.',
     description:
       'The previous store is served until the new store is read completely. A failure changes nothing. The job is load:{store_id}, and its result is a DataStore.',
@@ -756,7 +745,6 @@ export const storeRoutes = defineRoutes({
     path: '/data/stores/{store_id}/refresh',
     scope: 'data',
     versioned: true,
-    tag: 'stores',
     summary: 'Refreshes a store from its source.',
     description:
       'The bars and corporate actions of each security are accepted or rejected together. Later dates are added if the history is unchanged. A history that was restated for a split is accepted. Any other changed history is reported, and is accepted only with `full`. Synthetic data is extended. A folder or a database that is not active is only read with `load`. The job is refresh:{store_id}, and its result is a RefreshResult.',
@@ -777,7 +765,6 @@ export const storeRoutes = defineRoutes({
     path: '/data/sync',
     scope: 'data',
     versioned: true,
-    tag: 'stores',
     summary: 'Refreshes the served store.',
     description:
       'Equivalent to a refresh of the served store. The job is sync:{store_id}, and its result is a RefreshResult.',
@@ -789,7 +776,6 @@ export const storeRoutes = defineRoutes({
     method: 'GET',
     path: '/data/stores/{store_id}/audit',
     scope: 'read',
-    tag: 'stores',
     summary: 'Lists probable errors in the data of a store.',
     description:
       'The audit finds unexplained jumps, missing splits, changed units, repeated bars, stale tails, volume without a price, and dividends with the wrong size, duplicates, or dividends that adjusted prices do not show. Each data warning has its evidence and, if the data shows the correct value, a repair.',
@@ -808,7 +794,6 @@ export const storeRoutes = defineRoutes({
     method: 'POST',
     path: '/data/stores/{store_id}/repairs',
     scope: 'data',
-    tag: 'stores',
     summary: 'Writes a new store with the selected repairs. The original store does not change.',
     versioned: true,
     params: storeParams,
@@ -828,7 +813,6 @@ export const storeRoutes = defineRoutes({
     method: 'POST',
     path: '/data/inspect',
     scope: 'data',
-    tag: 'stores',
     summary: 'Inspects data and proposes the mapping to read it.',
     description:
       'The service recognises columns, file names, and formats of dates and numbers. It then reads all data with the mapping, including settings for duplicates and zeros. Nothing is stored.',
@@ -844,7 +828,6 @@ export const storeRoutes = defineRoutes({
     method: 'POST',
     path: '/data/import',
     scope: 'data',
-    tag: 'stores',
     summary: 'Writes tables or an uploaded file into a new store.',
     versioned: true,
     description:
@@ -880,7 +863,6 @@ export const storeRoutes = defineRoutes({
     method: 'GET',
     path: '/data/import/template',
     scope: 'read',
-    tag: 'stores',
     summary: 'Returns an import template with one example row per sheet.',
     query: defineObject(() => ({
       format: z.enum(IMPORT_FORMATS).optional().meta({
@@ -893,13 +875,11 @@ export const storeRoutes = defineRoutes({
       description: 'The template, which can be imported unchanged.',
       media: ['application/vnd.openxmlformats-officedocument.spreadsheetml.sheet', 'application/zip'],
     },
-    errors: [],
   },
   generateSynthetic: {
     method: 'POST',
     path: '/data/synthetic',
     scope: 'data',
-    tag: 'stores',
     summary: 'Generates a synthetic market into a new store and serves it.',
     versioned: true,
     description:

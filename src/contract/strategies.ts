@@ -43,15 +43,13 @@ const example = {
   exposure: 0.98,
 };
 const body = { schema: StrategyDocument, document: true, example } as const;
-const tag = 'strategies';
 
-export const strategyRoutes = defineRoutes({
+export const strategyRoutes = defineRoutes('strategies', {
   listStrategies: {
     method: 'GET',
     path: '/strategies',
     call: 'strategies.list',
     scope: 'read',
-    tag,
     summary: 'Lists the stored strategies, each with its problems.',
     query: listingQuery,
     success: {
@@ -59,14 +57,12 @@ export const strategyRoutes = defineRoutes({
       description: 'The strategies by id. Strategies that cannot be read are counted.',
       schema: StrategyCollection,
     },
-    errors: [],
   },
   createStrategy: {
     method: 'POST',
     path: '/strategies',
     call: 'strategies.create',
     scope: 'write',
-    tag,
     summary: 'Stores a new strategy.',
     versioned: true,
     description:
@@ -80,18 +76,15 @@ export const strategyRoutes = defineRoutes({
     path: '/strategies/validate',
     call: 'strategies.validate',
     scope: 'read',
-    tag,
     summary: 'Validates a strategy in the same way as a save. Nothing is stored.',
     body: { ...body, report: true },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
-    errors: [],
   },
   getStrategy: {
     method: 'GET',
     path: '/strategies/{strategy_id}',
     call: 'strategies.get',
     scope: 'read',
-    tag,
     summary: 'Returns a stored strategy.',
     params,
     success: { status: 200, description: 'The strategy with its problems.', schema: StoredStrategy },
@@ -102,7 +95,6 @@ export const strategyRoutes = defineRoutes({
     path: '/strategies/{strategy_id}',
     call: 'strategies.replace',
     scope: 'write',
-    tag,
     summary: 'Stores or replaces a strategy.',
     versioned: true,
     params,
@@ -114,7 +106,6 @@ export const strategyRoutes = defineRoutes({
     method: 'DELETE',
     path: '/strategies/{strategy_id}',
     scope: 'write',
-    tag,
     summary: 'Deletes a strategy, its stored runs and all results of its backtests.',
     versioned: true,
     params,

@@ -73,13 +73,12 @@ const StudyRows = defineObject(() => ({
 
 const StudyJobStatus = createJobStatus('StudyJobStatus', 'study', StudyView);
 
-export const studyRoutes = defineRoutes({
+export const studyRoutes = defineRoutes('optimise', {
   startStudy: {
     method: 'POST',
     path: '/optimise/studies',
     onStore: 'query',
     scope: 'run',
-    tag: 'optimise',
     summary: 'Runs many optimisations as one job on all nodes.',
     description:
       'The whole study is refused, with the path of the run, if a single run would be refused immediately. An optimisation without a solution has an `error` in its row. All results are stored together when the job ends. The run at position n (from 0) has the id {study_id}-{n + 1}.',
@@ -117,7 +116,6 @@ export const studyRoutes = defineRoutes({
     call: 'studies.rows',
     scope: 'read',
     withoutMarket: true,
-    tag: 'optimise',
     summary: 'Returns the rows of a study in blocks.',
     description: `The result of a study contains the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows. Blocks of ${LIMITS.MAX_BLOCK_ROWS} rows contain all rows.`,
     params: defineObject(() => ({ study_id: Id })),

@@ -260,14 +260,13 @@ const SweepRows = defineObject(() => ({
 
 const SweepJobStatus = createJobStatus('SweepJobStatus', 'sweep', SweepView);
 
-export const sweepRoutes = defineRoutes({
+export const sweepRoutes = defineRoutes('analytics', {
   startSweep: {
     method: 'POST',
     path: '/analytics/sweeps',
     call: 'sweeps.start',
     onStore: 'body',
     scope: 'run',
-    tag: 'analytics',
     summary: 'Runs many variants of an index and ranks them, as one job.',
     description:
       'Every variant is the base with values that are set by JSON pointer (RFC 6901). Up to 2,000 variants are validated individually before the job is queued. If there are more, each value of a grid is validated once, and an invalid combination has an `error` in its row. The result reports the selection bias of the best variant.',
@@ -294,7 +293,6 @@ export const sweepRoutes = defineRoutes({
     call: 'sweeps.rows',
     scope: 'read',
     withoutMarket: true,
-    tag: 'analytics',
     summary: 'Returns the rows of a sweep in blocks.',
     description: `The result of a sweep contains the first ${LIMITS.MAX_SWEEP_RESULT_ROWS} rows. Blocks of ${LIMITS.MAX_BLOCK_ROWS} rows contain all rows, in the order of the ranking.`,
     params: defineObject(() => ({ sweep_id: Id })),

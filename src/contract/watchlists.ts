@@ -36,18 +36,16 @@ export type WatchlistCollection = z.infer<typeof WatchlistCollection>;
 
 const params = defineObject(() => ({ watchlist_id: Id.meta({ description: 'Id of the watchlist.' }) }));
 
-export const watchlistRoutes = defineRoutes({
+export const watchlistRoutes = defineRoutes('watchlists', {
   listWatchlists: {
     method: 'GET',
     path: '/data/watchlists',
     call: 'watchlists.list',
     onStore: 'query',
     scope: 'read',
-    tag: 'watchlists',
     summary: 'Every watchlist.',
     query: listingQuery,
     success: { status: 200, description: 'Watchlists by id.', schema: WatchlistCollection },
-    errors: [],
   },
   getWatchlist: {
     method: 'GET',
@@ -55,7 +53,6 @@ export const watchlistRoutes = defineRoutes({
     call: 'watchlists.get',
     onStore: 'query',
     scope: 'read',
-    tag: 'watchlists',
     summary: 'One watchlist.',
     params,
     success: { status: 200, description: 'The watchlist.', schema: Watchlist },
@@ -66,7 +63,6 @@ export const watchlistRoutes = defineRoutes({
     path: '/data/watchlists/{watchlist_id}',
     call: 'watchlists.put',
     scope: 'write',
-    tag: 'watchlists',
     summary: 'Creates or replaces a watchlist.',
     versioned: true,
     params,
@@ -79,7 +75,6 @@ export const watchlistRoutes = defineRoutes({
     path: '/data/watchlists/{watchlist_id}',
     call: 'watchlists.remove',
     scope: 'write',
-    tag: 'watchlists',
     summary: 'Deletes a watchlist.',
     versioned: true,
     params,

@@ -11,7 +11,7 @@ const OTHER_STORES = ['replayRun', 'startRerun', 'syncData', 'importStore'];
 describe('the data store of a request', () => {
   test('can be named on every route that needs a market, unless a run or the path names it', () => {
     const undeclaredRoutes = ROUTES.filter(
-      ([id, { errors, onStore, path }]) =>
+      ([id, { errors = [], onStore, path }]) =>
         errors.includes('NO_DATA_SOURCE') &&
         onStore === undefined &&
         !errors.includes('STORE_MISMATCH') &&

@@ -93,14 +93,12 @@ describe('requests and answers', () => {
   const Inner = z.strictObject({ size: z.number().default(1) }).meta({ id: 'Inner' });
   const Same = z.strictObject({ name: z.string() }).meta({ id: 'Same' });
   const Outer = z.strictObject({ inner: Inner, same: Same }).meta({ id: 'Outer' });
-  const table = defineRoutes({
+  const table = defineRoutes('t', {
     put: {
       method: 'PUT',
       path: '/x',
       scope: 'write',
-      tag: 't',
       summary: 's',
-      errors: [],
       body: { schema: Outer },
       success: { status: 200, description: 'd', schema: Outer },
     },

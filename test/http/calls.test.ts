@@ -3,30 +3,26 @@ import { z } from 'zod';
 import { defineRoutes } from '#contract/route.js';
 import { deriveHandlers } from '#http/calls.js';
 
-const routes = defineRoutes({
+const routes = defineRoutes('pairs', {
   putPair: {
     method: 'PUT',
     path: '/pairs/{second}/{first}',
     call: 'pairs.put',
     scope: 'write',
-    tag: 'pairs',
     summary: 'Stores a pair.',
     params: z.strictObject({ first: z.string(), second: z.string() }),
     query: z.strictObject({ unit: z.string() }),
     body: { schema: z.strictObject({ size: z.number() }) },
     versioned: true,
     success: { status: 200, description: 'The pair.', schema: z.strictObject({ size: z.number() }) },
-    errors: [],
   },
   startPair: {
     method: 'POST',
     path: '/pairs/start',
     call: 'pairs.start',
     scope: 'run',
-    tag: 'pairs',
     summary: 'Starts a job.',
     success: { status: 202, description: 'The job.', schema: z.strictObject({ job_id: z.string() }) },
-    errors: [],
   },
 });
 

@@ -9,14 +9,12 @@ import type { CompletedRequest } from '#services/shared/metrics.js';
 import { assertPrecondition } from '#services/shared/documents.js';
 
 /** Small table of routes that covers every case of the request pipeline. */
-export const sampleRoutes = defineRoutes({
+export const sampleRoutes = defineRoutes('t', {
   listThings: {
     method: 'GET',
     path: '/things',
     scope: 'read',
-    tag: 't',
     summary: 's',
-    errors: [],
     query: z.strictObject({
       limit: z.int().min(1).max(1000).optional(),
       ids: z.array(z.string()).default([]),
@@ -29,9 +27,7 @@ export const sampleRoutes = defineRoutes({
     method: 'POST',
     path: '/things/check',
     scope: 'read',
-    tag: 't',
     summary: 's',
-    errors: [],
     body: { schema: z.unknown(), document: true, report: true },
     success: { status: 200, description: 'd' },
   },
@@ -39,7 +35,6 @@ export const sampleRoutes = defineRoutes({
     method: 'GET',
     path: '/things/{thing_id}',
     scope: 'read',
-    tag: 't',
     summary: 's',
     errors: ['INDEX_NOT_FOUND'],
     params: z.strictObject({ thing_id: Id }),
@@ -49,7 +44,6 @@ export const sampleRoutes = defineRoutes({
     method: 'PUT',
     path: '/things/{thing_id}',
     scope: 'write',
-    tag: 't',
     summary: 's',
     errors: ['INDEX_NOT_FOUND', 'INDEX_EXISTS'],
     params: z.strictObject({ thing_id: Id }),
@@ -63,7 +57,6 @@ export const sampleRoutes = defineRoutes({
     method: 'DELETE',
     path: '/things/{thing_id}',
     scope: 'write',
-    tag: 't',
     summary: 's',
     errors: ['INDEX_NOT_FOUND'],
     params: z.strictObject({ thing_id: Id }),
@@ -73,9 +66,7 @@ export const sampleRoutes = defineRoutes({
     method: 'POST',
     path: '/things/{thing_id}/run',
     scope: 'run',
-    tag: 't',
     summary: 's',
-    errors: [],
     params: z.strictObject({ thing_id: Id }),
     body: { schema: z.strictObject({ capital: z.number().default(1) }), optional: true },
     success: { status: 202, description: 'd' },
@@ -84,9 +75,7 @@ export const sampleRoutes = defineRoutes({
     method: 'GET',
     path: '/bytes',
     scope: 'data',
-    tag: 't',
     summary: 's',
-    errors: [],
     success: {
       status: 200,
       description: 'd',
@@ -98,27 +87,21 @@ export const sampleRoutes = defineRoutes({
     method: 'GET',
     path: '/stream',
     scope: 'read',
-    tag: 't',
     summary: 's',
-    errors: [],
     success: { status: 200, description: 'd' },
   },
   wait: {
     method: 'GET',
     path: '/wait',
     scope: 'read',
-    tag: 't',
     summary: 's',
-    errors: [],
     success: { status: 200, description: 'd' },
   },
   crash: {
     method: 'GET',
     path: '/crash',
     scope: 'admin',
-    tag: 't',
     summary: 's',
-    errors: [],
     success: { status: 200, description: 'd' },
   },
   live: {
@@ -126,9 +109,7 @@ export const sampleRoutes = defineRoutes({
     path: '/live',
     scope: 'open',
     openQuery: true,
-    tag: 't',
     summary: 's',
-    errors: [],
     success: { status: 200, description: 'd' },
   },
 });

@@ -574,15 +574,13 @@ const runErrors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'N
 /** Errors of a view that needs prices while the store of the run is not active. */
 const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
-const tag = 'analytics';
 
-export const analyticsRoutes = defineRoutes({
+export const analyticsRoutes = defineRoutes('analytics', {
   startBacktest: {
     method: 'POST',
     path: '/analytics/{index_id}/backtest',
     onStore: 'body',
     scope: 'run',
-    tag,
     summary: 'Runs a backtest of an index or a strategy as a job.',
     description:
       'Invalid requests are refused before the job is queued: unknown benchmarks, ranges outside the calendar or the store, and ranges with fewer than two sessions.',
@@ -622,7 +620,6 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/backtests',
     onStore: 'body',
     scope: 'run',
-    tag,
     summary: 'Runs backtests of many indices and strategies, each as a separate job.',
     description:
       'Each id has a separate entry. If one id is refused, for example because it is unknown or a queue is full, the others still run. With `if_stale`, only ids with a stale run are run. You can therefore repeat a partly successful request.',
@@ -639,17 +636,14 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/backtests',
     call: 'analytics.list',
     scope: 'read',
-    tag,
     summary: 'Lists stored records by id.',
     query: listingQuery,
     success: { status: 200, description: 'The records.', schema: BacktestRecordCollection },
-    errors: [],
   },
   compareRuns: {
     method: 'GET',
     path: '/analytics/compare',
     scope: 'read',
-    tag,
     summary: 'Compares levels, figures and correlations of several stored runs on their common dates.',
     description:
       'With `Accept: text/csv`, returns the levels with one row per date and one column per run. A benchmark is the last entry. It uses the calendar and the currency of the first run. An identifier is compared on the dates on which it has a value.',
@@ -671,7 +665,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/record',
     scope: 'read',
-    tag,
     summary: 'Returns the stored record of a run.',
     params,
     query: z.strictObject(runParameter),
@@ -683,7 +676,6 @@ export const analyticsRoutes = defineRoutes({
     path: '/analytics/{index_id}/record',
     call: 'analytics.remove',
     scope: 'write',
-    tag,
     summary: 'Deletes the stored run.',
     params,
     versioned: true,
@@ -694,7 +686,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/overview',
     scope: 'read',
-    tag,
     summary: 'Returns level, metrics and concentration of a run.',
     params,
     query: z.strictObject(runParameter),
@@ -705,7 +696,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/attribution',
     scope: 'read',
-    tag,
     summary:
       'Returns the contributions of the securities to the return of a window. The contributions are linked, so that they add up to the return exactly.',
     params,
@@ -718,7 +708,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/attribution/groups',
     scope: 'read',
-    tag,
     summary: 'Returns contributions by group, and allocation, selection and interaction against a benchmark index.',
     description:
       'Effects are computed for each period as defined by Brinson and Fachler, and linked as defined by Cariño. They add up to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
@@ -745,7 +734,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/reconcile',
     scope: 'read',
-    tag,
     summary: 'Recomputes the accounting identities of the stored run.',
     description:
       'Each check returns both values, the residual, the tolerance and the verdict. Stored bytes are hashed again to detect changed records.',
@@ -759,7 +747,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/assets/{identifier}',
     scope: 'read',
-    tag,
     summary: 'Returns one security of a run: its price, its weights, and its correlation with the run.',
     params: defineObject(() => ({ index_id: Id, identifier: AssetIdentifier })),
     query: z.strictObject(runParameter),
@@ -771,7 +758,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/weights',
     scope: 'read',
-    tag,
     summary: 'Returns the holdings of the index on a date, with concentration, drift and risk.',
     params,
     query: defineObject(() => ({
@@ -795,7 +781,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/factor-risk',
     scope: 'read',
-    tag,
     summary: 'Splits the active variance against a benchmark index into factor risk and specific risk.',
     params,
     query: defineObject(() => ({
@@ -812,7 +797,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/total-risk',
     scope: 'read',
-    tag,
     summary: 'Splits the total variance of the holdings into factor risk and specific risk.',
     params,
     query: defineObject(() => ({ ...runParameter, ...asOf, ...createFactorQuery() })),
@@ -832,7 +816,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/factor-attribution',
     scope: 'read',
-    tag,
     summary: 'Attributes the return of a run to market, sectors and styles.',
     description:
       'In each calendar month, the returns of all securities of the store are regressed on exposures known at the previous close. Contributions of all sessions are linked, so that they add up to the total return.',
@@ -853,7 +836,6 @@ export const analyticsRoutes = defineRoutes({
     method: 'GET',
     path: '/analytics/{index_id}/levels',
     scope: 'read',
-    tag,
     summary: 'Returns the index levels of a run in any return variant, with the divisor.',
     params,
     query: defineObject(() => ({

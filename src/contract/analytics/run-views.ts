@@ -585,12 +585,11 @@ export const RollingRiskView = defineObject(() => ({
 })).meta({ id: 'RollingRiskView' });
 export type RollingRiskView = z.infer<typeof RollingRiskView>;
 
-export const rollingRiskRoutes = defineRoutes({
+export const rollingRiskRoutes = defineRoutes('analytics', {
   getRollingRisk: {
     method: 'GET',
     path: '/analytics/{index_id}/rolling',
     scope: 'read',
-    tag: 'analytics',
     summary: 'Returns volatility, tracking error, beta and correlation of a run over time.',
     description:
       'The figures use a window of returns, or all returns with weights that halve every `half_life` sessions. The first figure uses twenty returns.',
@@ -766,7 +765,7 @@ const window = {
   end: IsoDate.optional().meta({ description: 'Last day. Default: the last date of the run.' }),
 };
 const errors = ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NUMERIC_FAILURE'] as const;
-const commonRoute = { method: 'GET', scope: 'read', tag: 'analytics' } as const;
+const commonRoute = { method: 'GET', scope: 'read' } as const;
 
 /** Maximum number of groups in a response about exposures. */
 const GROUPS_MAX = 100;
@@ -800,7 +799,7 @@ const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsV
 
 const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).optional().meta(createTableQuery('scenarios'));
 
-export const runViewRoutes = defineRoutes({
+export const runViewRoutes = defineRoutes('analytics', {
   listSummaries: {
     ...commonRoute,
     path: '/analytics/summaries',
@@ -809,7 +808,6 @@ export const runViewRoutes = defineRoutes({
     description: 'A run that is no longer readable is omitted and counted in `skipped`.',
     query: listingQuery,
     success: { status: 200, description: 'The rows, by id.', schema: RunSummaryCollection },
-    errors: [],
   },
   getPerformance: {
     ...commonRoute,

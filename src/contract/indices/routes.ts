@@ -36,51 +36,43 @@ import { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
 
 const indexPath = defineObject(() => ({ index_id: Id }));
 
-export const indexRoutes = defineRoutes({
+export const indexRoutes = defineRoutes('indices', {
   listIndices: {
     method: 'GET',
     path: '/indices',
     call: 'indices.list',
     scope: 'read',
-    tag: 'indices',
     summary: 'Lists the stored index definitions.',
     query: listingQuery,
     success: { status: 200, description: 'The definitions by id.', schema: IndexCollection },
-    errors: [],
   },
   createIndex: {
     method: 'POST',
     path: '/indices',
     call: 'indices.create',
     scope: 'write',
-    tag: 'indices',
     summary: 'Stores a new index definition.',
     versioned: true,
     description: 'An existing id is refused with the finding DUPLICATE_ID. Use PUT to replace a definition.',
     body: { schema: IndexDocumentBody, document: true, example },
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
-    errors: [],
   },
   listRuleTypes: {
     method: 'GET',
     path: '/indices/rule-types',
     call: 'indices.ruleTypes',
     scope: 'read',
-    tag: 'indices',
     summary: 'Lists every selection and weighting class with its parameters, and all other fields of a definition.',
     description: 'Each field has label, help, unit, default, choices and conditions, for use in forms.',
     success: { status: 200, description: 'The catalogue.', schema: RuleTypes },
-    errors: [],
   },
   listOverlayTypes: {
     method: 'GET',
     path: '/indices/overlay-types',
     call: 'indices.overlayTypes',
     scope: 'read',
-    tag: 'indices',
     summary: 'Lists every type of overlay with its formula, the source of the formula, and its parameters.',
     success: { status: 200, description: 'The catalogue.', schema: OverlayTypes },
-    errors: [],
   },
   listMethodologyTemplates: {
     method: 'GET',
@@ -88,11 +80,9 @@ export const indexRoutes = defineRoutes({
     call: 'templates.list',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary:
       'Lists the templates of published methodologies, with the data that each template requires and its availability in the served store.',
     success: { status: 200, description: 'The templates by id.', schema: TemplateCollection },
-    errors: [],
   },
   getMethodologyTemplate: {
     method: 'GET',
@@ -100,7 +90,6 @@ export const indexRoutes = defineRoutes({
     call: 'templates.get',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Returns one published methodology as index documents that can be stored.',
     description: 'Documents refer to each other by their ids in the response.',
     params: templatePath,
@@ -114,7 +103,6 @@ export const indexRoutes = defineRoutes({
     call: 'templates.level',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary:
       'Computes the level of a published methodology on the served store over the last three years. Nothing is stored.',
     description: 'The level is computed once for each version of the store.',
@@ -128,12 +116,10 @@ export const indexRoutes = defineRoutes({
     call: 'indices.validate',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Validates a definition. Nothing is stored.',
     description: 'The status is 200 with a report, regardless of the findings. Only a missing calendar is refused.',
     body: { schema: IndexDocumentBody, document: true, report: true, example },
     success: { status: 200, description: 'The report.', schema: ValidationReport },
-    errors: [],
   },
   evaluateDatapoint: {
     method: 'POST',
@@ -141,7 +127,6 @@ export const indexRoutes = defineRoutes({
     call: 'datapoints.evaluate',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Analyses an expression: its canonical text, its unit and the values of a few securities.',
     description:
       'The status is 200 with findings, even if the expression has errors. Findings about a text have the positions of its characters. Values require a served store.',
@@ -158,7 +143,6 @@ export const indexRoutes = defineRoutes({
     call: 'questions.previewDocument',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Computes the composition of a definition on one date. Nothing is stored.',
     body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and its derivation.', schema: PreviewResponse },
@@ -170,7 +154,6 @@ export const indexRoutes = defineRoutes({
     call: 'questions.sketchLevel',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Computes the level of a definition over the last three years. Nothing is stored.',
     body: {
       schema: LevelSketchRequest,
@@ -197,7 +180,6 @@ export const indexRoutes = defineRoutes({
     call: 'questions.whatIf',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Computes the effect of a changed definition on one date. Nothing is stored.',
     body: {
       schema: WhatIfRequest,
@@ -212,7 +194,6 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}',
     scope: 'read',
     withoutMarket: true,
-    tag: 'indices',
     summary: 'Returns a stored definition, in the form that PUT accepts.',
     params: indexPath,
     query: defineObject(() => ({
@@ -229,7 +210,6 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}',
     call: 'indices.replace',
     scope: 'write',
-    tag: 'indices',
     summary: 'Stores or replaces a definition.',
     versioned: true,
     params: indexPath,
@@ -241,7 +221,6 @@ export const indexRoutes = defineRoutes({
     method: 'DELETE',
     path: '/indices/{index_id}',
     scope: 'write',
-    tag: 'indices',
     summary: 'Deletes a definition, the indices that depend on it, and all their results.',
     versioned: true,
     params: indexPath,
@@ -254,7 +233,6 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}/preview',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Computes the composition of a stored definition on one date.',
     params: indexPath,
     body: { schema: PreviewRequest, optional: true, example: { as_of: '2020-06-19' } },
@@ -267,7 +245,6 @@ export const indexRoutes = defineRoutes({
     call: 'questions.explain',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary: 'Explains one weight.',
     description:
       'The explanation shows each step from the datapoints to the held weight: `raw / raw_total`, then `min(cap, max(floor, scale * uncapped_weight))`, over `stayed`, gives the applied weight. ' +
@@ -288,7 +265,6 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}/methodology',
     call: 'questions.methodology',
     scope: 'read',
-    tag: 'indices',
     summary: 'Returns the definition in numbered English sentences.',
     params: indexPath,
     success: { status: 200, description: 'The methodology.', schema: Methodology },
@@ -299,7 +275,6 @@ export const indexRoutes = defineRoutes({
     path: '/indices/{index_id}/rebalance-pack',
     onStore: 'query',
     scope: 'read',
-    tag: 'indices',
     summary:
       'Computes the orders that align accounts with an index: shares, lots, costs, days to trade, capacity. Nothing is stored.',
     description:

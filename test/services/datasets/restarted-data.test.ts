@@ -134,12 +134,11 @@ test('a request waits two seconds for data that is being read, and is then asked
   try {
     const markets = createServedMarkets();
     markets.expect('slow');
-    const api = defineRoutes({
+    const api = defineRoutes('t', {
       ask: {
         method: 'GET',
         path: '/ask',
         scope: 'open',
-        tag: 't',
         summary: 's',
         errors: ['NO_DATA_SOURCE'],
         success: { status: 200, description: 'd' },
@@ -148,7 +147,6 @@ test('a request waits two seconds for data that is being read, and is then asked
         method: 'POST',
         path: '/change',
         scope: 'open',
-        tag: 't',
         summary: 's',
         errors: ['STORE_LOADING'],
         success: { status: 202, description: 'd' },

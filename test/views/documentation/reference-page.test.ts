@@ -53,14 +53,12 @@ test('every body of a request is shown as a command that can be pasted', () => {
 });
 
 test('texts of the contract are text, never markup', () => {
-  const table = defineRoutes({
+  const table = defineRoutes('a', {
     risky: {
       method: 'GET',
       path: '/x',
       scope: 'read',
-      tag: 'a',
       summary: '<script>alert(1)</script> & `<b>`',
-      errors: [],
       success: {
         status: 200,
         description: '"quoted"',

@@ -72,7 +72,6 @@ export function labelWithName(identifier: string, facts: ReadonlyMap<string, Nam
   return name === null ? identifier : `${identifier} ${name}`;
 }
 
-/** Reference data columns by which securities can be grouped. */
 const COLUMNS = ['SECTOR', 'INDUSTRY', 'COUNTRY', 'CURRENCY', 'EXCHANGE'] as const;
 
 /** Returns the columns of a store that can group securities. Returns undefined until they are known. */

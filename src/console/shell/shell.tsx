@@ -39,7 +39,6 @@ interface Entry {
   readonly path: string;
   readonly text: string;
   readonly icon: IconName;
-  /** Address prefixes for which the entry is highlighted. */
   readonly own?: readonly string[];
 }
 

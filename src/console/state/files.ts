@@ -12,7 +12,6 @@ export async function copyText(text: string, what: string): Promise<void> {
   else showToast('bad', `The browser did not allow copying ${what}.`);
 }
 
-/** Copies cells for a spreadsheet and shows the number of rows. */
 export const copyCells = (cells: Cells): Promise<void> =>
   copyText(formatTabSeparated(cells), countValues(cells.rows.length, 'row'));
 

@@ -4,7 +4,6 @@ import { health } from './live.js';
 import { NamesStore } from './market.js';
 import { useList } from './service.js';
 
-/** Stored risk model with its data store. */
 export interface ListedModel {
   readonly model: RiskModelCollection['risk_models'][number];
   /**

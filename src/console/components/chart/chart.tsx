@@ -680,7 +680,6 @@ function ChartHead(props: ChartHeadProps) {
   );
 }
 
-/** Returns the shaded periods and the flags of the chart, and those of the user's notes. */
 function useOverlays({ subject, bands = NO_BANDS, flags = NO_FLAGS }: ChartProps) {
   const notes = subject === undefined ? NO_NOTES : listNotes(subject);
   const key = JSON.stringify(notes);

@@ -77,7 +77,6 @@ export function Icon({ name }: { readonly name: IconName }) {
 }
 
 interface PopoverProps {
-  /** Description of the button for screen readers. */
   readonly label: string;
   readonly title: ComponentChildren;
   readonly kind?: 'plain' | 'bare';

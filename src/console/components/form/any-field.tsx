@@ -342,7 +342,6 @@ interface FieldRowsProps {
   readonly row: (row: Json, position: number, onChange: (row: Json | undefined) => void) => ComponentChildren;
 }
 
-/** Renders a list of objects with buttons that add and remove rows. */
 export function FieldRows({ label, value, onChange, row: fields }: FieldRowsProps) {
   const rows = Array.isArray(value) ? (value as readonly Json[]) : [];
   const put = (next: readonly Json[]) => onChange(next.length === 0 ? undefined : next);

@@ -632,7 +632,6 @@ interface FieldProps {
   onChange(value: Json | undefined): void;
 }
 
-/** Renders a field with its label, unit, help and findings. */
 export function Field({
   spec,
   value,

@@ -65,7 +65,6 @@ export function Facts({ facts, isWide = false }: FactsProps) {
 }
 
 interface JsonDocumentProps {
-  /** Description for screen readers. */
   readonly label: string;
   readonly value: unknown;
 }

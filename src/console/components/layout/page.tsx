@@ -123,7 +123,6 @@ interface SectionProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders a part of a page under a heading. */
 export function Section({ title, aside, children }: SectionProps) {
   return (
     <section class="stack gap-2 section" aria-label={title}>

@@ -139,7 +139,6 @@ export interface TableProps<R> {
   readonly tools?: ComponentChildren;
 }
 
-/** Appends the currency to the titles of money columns. */
 export const addCurrency = <R>(
   columns: readonly Column<R>[],
   money: readonly string[],

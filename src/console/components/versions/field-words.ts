@@ -5,7 +5,6 @@ import { isObject, getValueAt, type Json, type JsonObject, type Path } from '../
 import { formatQuantity } from '../../words/quantities.js';
 import { createField } from '../form/field-spec.js';
 
-/** Names and values of document fields as text. */
 export interface FieldFormatter {
   /** Part of the document that contains the field, for example `Rebalance`. */
   group(path: Path, document: JsonObject | undefined): string;

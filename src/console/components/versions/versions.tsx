@@ -236,7 +236,6 @@ export function Versions({ kind, id, onRestored }: VersionsProps) {
   );
 }
 
-/** Number of versions above which they can be searched. */
 const SEARCHED_MIN = 8;
 
 interface VersionRowsProps {

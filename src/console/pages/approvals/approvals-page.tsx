@@ -247,7 +247,6 @@ interface ApprovalPanelProps {
   onClose(): void;
 }
 
-/** Renders an approval: the requested change, the comments and the decision. */
 function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
   const approval = useAnswer('getApproval', { params: { approval_id: id } });
   return (

@@ -305,7 +305,6 @@ function Save({ batchId, blocks }: { readonly batchId: string; readonly blocks: 
   );
 }
 
-/** Number of accounts above which they can be searched. */
 const SEARCHED_MIN = 20;
 
 function AccountTable({ accounts }: { readonly accounts: readonly SolvedAccount[] }) {

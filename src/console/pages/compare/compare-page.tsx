@@ -181,7 +181,6 @@ function createColumns(benchmark: string | null, rows: readonly Row[]): readonly
 /** Maximum number of runs that can be compared. There are no more distinct colours. */
 const COMPARED_MAX = 11;
 
-/** Page that compares several runs on their common dates. */
 export function ComparePage() {
   const runs = useList('backtests');
   return (
@@ -356,7 +355,6 @@ interface FiguresProps extends ComparedRunsProps {
   readonly view: CompareView;
 }
 
-/** Renders the figures of all runs over the same dates. */
 function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = findChosenRange();
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };

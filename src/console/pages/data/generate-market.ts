@@ -15,7 +15,6 @@ export function createMarket(stores: readonly DataStore[]): JsonObject {
   return { store_id: id, name, assets: 150, start: '2018-01-01', seed: 42 };
 }
 
-/** Starts the generation of a market. The service validates the settings. */
 export const submitGeneration = (settings: JsonObject, onRefusal: OnRefusal) =>
   submitJob(
     () => service.value.call('generateSynthetic', { body: settings as unknown as GenerateSyntheticRequest }),

@@ -162,7 +162,6 @@ export async function readChosenFiles(files: readonly File[]): Promise<ChosenFil
 
 export const isAcceptedFile = (file: File): boolean => ACCEPTED_EXTENSIONS.split(',').includes(getExtension(file));
 
-/** Returns a file of a folder. Its name is its path within the folder. */
 const createSource = (file: File, path: string): Source => ({
   name: path.slice(path.indexOf('/') + 1),
   size: file.size,

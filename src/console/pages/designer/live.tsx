@@ -221,7 +221,6 @@ interface ExposureChartsProps extends ExposureProps {
   readonly underlying: (LevelSketch & { readonly id: string }) | null;
 }
 
-/** Renders the realised volatility against its target, and the exposure over time. */
 function ExposureCharts({ sketch: { volatility, exposure }, target, underlying }: ExposureChartsProps) {
   const [volatilities, exposures] = useMemo(() => {
     const { index: dates } = volatility;

@@ -273,7 +273,6 @@ const FoldedPart = ({ title, children }: Pick<PartProps, 'title' | 'children'>) 
   </details>
 );
 
-/** Renders the fields for the base market value and the rounding. */
 export const Precision = () => (
   <FoldedPart title="Base market value and rounding">
     <MemberFields fields={useWorkshop().types.fields.index.filter(({ name }) => RARE_FIELDS.has(name))} within={[]} />

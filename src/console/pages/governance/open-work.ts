@@ -41,7 +41,6 @@ export const WORK_KINDS = Object.keys(KIND_TEXTS) as readonly Procedure['kind'][
 export const listMissingKinds = (procedures: readonly Pick<Procedure, 'kind'>[]): readonly Procedure['kind'][] =>
   WORK_KINDS.filter((kind) => !procedures.some((procedure) => procedure.kind === kind));
 
-/** Returns the ids of the indices to which no procedure of a kind applies. */
 export const listUncoveredIndices = (
   kind: Procedure['kind'],
   procedures: readonly Pick<Procedure, 'kind' | 'indices'>[],

@@ -35,7 +35,6 @@ export function PublishedThrough({ state }: { readonly state: Statement }) {
   );
 }
 
-/** Renders the published logs. The closes of later runs are compared with them. */
 export function PublishedLogs() {
   const overview = useGovernance();
   const runs = useList('backtests');

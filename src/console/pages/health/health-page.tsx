@@ -156,7 +156,6 @@ const COLUMNS: readonly Column<EndedJobs>[] = [
   { id: 'longest', title: 'Longest', width: 96, priority: 3, write: formatDuration },
 ];
 
-/** Result of recomputing the identities of a run. */
 interface Outcome {
   readonly index_id: string;
   /** Time of the run. The outcome does not apply to a later run. */

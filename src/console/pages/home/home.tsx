@@ -497,7 +497,6 @@ function formatStateBelow(row: Row): string {
   return isOtherStore(store) && text !== STORE_BEHIND ? `${text} · store ${store}` : text;
 }
 
-/** Renders the state of an index, with its reason and the action that helps. */
 function State(row: Row) {
   const { index, run, isKnown, failed, isStoreMissing, asking } = row;
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);

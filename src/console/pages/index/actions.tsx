@@ -506,7 +506,6 @@ const DECIDED_PHRASES: Readonly<Partial<Record<IndexAction['type'], typeof OFFER
   SPECIAL_DIVIDEND: SCRIP_PHRASES,
 };
 
-/** Renders the outcomes of pending elections, by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
   // A merger is left out, because both of its securities list the same choices.
   const openActions = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');

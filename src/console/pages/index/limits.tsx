@@ -459,5 +459,4 @@ function Headroom({ view }: { readonly view: LimitsView }) {
   );
 }
 
-/** Number of limits above which their table has a search. */
 const SEARCH_MIN = 8;

@@ -135,7 +135,6 @@ function useIndexPreview(id: string | null, failedOn: string | null): IndexFigur
   return { index, end, preview, sketch };
 }
 
-/** Describes the content of the preview, and the additional content of a run. */
 function describePreview({ index, preview }: IndexFigures): string {
   const since = index === null ? 'the base date' : `the base date ${index.base_date}`;
   const { data } = preview;

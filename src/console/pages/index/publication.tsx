@@ -100,7 +100,6 @@ type LogPublication = LoggedPublication<PublicationEntry>;
 /** Width in pixels from which a publication fits into one line. */
 const ONE_LINE_MIN = 1130;
 
-/** Number of publications above which they can be searched. */
 const SEARCHED_MIN = 8;
 
 /** Returns the number of the first entry, which identifies a publication. */

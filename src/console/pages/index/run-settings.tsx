@@ -97,7 +97,6 @@ export function formatTerms(request: Json, schema: string, schemas: Schemas | un
   return parts.join(' · ');
 }
 
-/** Formats a benchmark as its id, and other terms as text. */
 function formatText(value: Json): string {
   const reference = typeof value === 'string' ? (parseReference(value) ?? value) : value;
   return isObject(reference) ? formatJobReference(reference) : String(reference);

@@ -1,7 +1,6 @@
 import { formatPercent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** A historical period with a common name. */
 interface NamedWindow {
   readonly name: string;
   readonly start: string;

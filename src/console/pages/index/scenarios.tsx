@@ -848,7 +848,6 @@ interface AddingProps {
   readonly children: ComponentChildren;
 }
 
-/** Renders buttons that add scenarios, and the date of the holdings. */
 function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   const nameScenario = (what: string) => `${what} ${asked.length + 1}`;
   return (
@@ -891,7 +890,6 @@ interface ReturnsProps extends Omit<Parameters<typeof createColumns>[0], 'rows' 
   readonly on: string;
 }
 
-/** Renders the scenarios with their returns, and buttons that edit and remove them. */
 function Returns({ asked, answer, on, ...terms }: ReturnsProps) {
   const rows = asked.map((scenario, position): ScenarioRow => ({
     at: position,

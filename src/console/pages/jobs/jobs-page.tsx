@@ -420,7 +420,6 @@ function useJobs(): Resource<readonly JobStatus[]> {
   return mapResource(jobs, ({ jobs: all }) => all);
 }
 
-/** Renders the choice of the kind and the state of the listed jobs. */
 function Filter() {
   const { kind, status } = getFilter();
   return (

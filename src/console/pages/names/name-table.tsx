@@ -81,7 +81,6 @@ interface YearLineProps {
   readonly year: YearPrices;
   /** Last date of the time axis, the same for all rows of a table. */
   readonly end: string;
-  /** Description of the line for screen readers. */
   readonly label: string;
 }
 

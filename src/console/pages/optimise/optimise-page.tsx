@@ -117,7 +117,6 @@ function Runs({ jobs }: { readonly jobs: readonly JobStatus[] }) {
 
 type Figure = 'volatility' | 'tracking_error' | 'turnover';
 
-/** Returns the columns of the objective, the date and the result of a run. */
 function createColumns(
   runs: ReadonlyMap<string, OptimisationRunResult | null>,
   types: ObjectiveTypes | undefined,
@@ -382,7 +381,6 @@ interface Solution extends LatestRequest<PreviewResponse> {
   readonly asOf: string | null;
   /** First and last date of the store of the index; null if it has no data. */
   readonly extent: { readonly start: string; readonly end: string } | null;
-  /** Findings of the service about the constraints and terms. */
   readonly findings: readonly Finding[];
 }
 
@@ -804,7 +802,6 @@ function IndexForm({ id, indices, specs }: IndexFormProps) {
 /** Value of the choice to use no constraints. A constraint set cannot have this id. */
 const NOTHING = ' ';
 
-/** Returns true if the address contains no problem. The page then shows the example. */
 const isExample = (): boolean => ['set', 'rows', 'terms'].every((name) => getParameter(name) === null);
 
 /** Stores the terms in the address. If all of them are defaults, removes them. */

@@ -94,7 +94,6 @@ const createBoundColumn = (uncovered: ReadonlySet<string>): Column<WeightRow> =>
 
 const UNCOVERED_TEXT = 'no risk estimate';
 
-/** Column of the weight of the solution next to the weight of a frontier point. */
 const createSolutionColumn = (): Column<PointRow> => ({
   id: 'solution',
   title: 'Solution',

@@ -143,7 +143,6 @@ const listRows = (value: Json | undefined, first: string): readonly Row[] =>
 
 const createObject = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));
 
-/** Page of one plug-in: its inputs, its parameters and its source. */
 export function PluginPage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const openedDocument = useResource(`plug-in ${id}`, (signal) => readPlugin(id, signal), { follows: false });
@@ -178,7 +177,6 @@ export function PluginPage({ params }: PageProps) {
   );
 }
 
-/** Renders links to the indices that use a plug-in. */
 function Users({ id }: { readonly id: string }) {
   const plugins = useList('plug-ins');
   const plugin = plugins.data?.plugins.find(({ plugin_id: one }) => one === id);
@@ -429,7 +427,6 @@ function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   );
 }
 
-/** Renders the values of a stored plug-in on the latest session. */
 function Previewed({ plugin }: { readonly plugin: ListedPlugin }) {
   const { plugin_id: _id, sha256: _hash, updated_at: _at, used_by: _users, ...document } = plugin;
   const preview = usePreview(document as unknown as JsonObject, { isAllowed: true, date: null }); // a stored plug-in is plain JSON
@@ -659,7 +656,6 @@ interface PluginValuesProps {
   readonly children?: ComponentChildren;
 }
 
-/** Renders the values of a plug-in on one session of the served store. */
 function PluginValues({ previewed, shown, kind, height = 420, children }: PluginValuesProps) {
   return (
     <section class="stack gap-2 plugin-values" aria-label="Values">

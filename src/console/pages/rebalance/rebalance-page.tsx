@@ -59,7 +59,6 @@ const CAUSE_PHRASES: Readonly<Record<RebalanceView['cause'], string>> = {
   fast_exit: 'a constituent was ranked too low',
 };
 
-/** Renders the dates, the constituents, the trading and the cap of a rebalance. */
 function RebalanceFigures({ view }: { readonly view: RebalanceView }) {
   const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
   const { turnover, cost_fraction: cost, previous, cause } = view;
@@ -442,7 +441,6 @@ const HOLDING_PHRASES: Readonly<Record<HoldingUnit, string>> = {
   value: 'the value at the close',
 };
 
-/** Renders the form of an account: its cash, and shares or values by security. */
 function Account({ account, findings, at, currency, onChange }: AccountProps) {
   const path = ['accounts', at];
   const name = String(account['name'] ?? '');

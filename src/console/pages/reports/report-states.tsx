@@ -156,7 +156,6 @@ async function hasRun(id: string, onRefusal: OnRefusal): Promise<boolean> {
 /** Time in seconds after which an unfinished job is requested again. */
 const WAIT_SECONDS = 20;
 
-/** Renders the template of a report for its indices, and opens the new report. */
 async function renderAgain(report: RenderResult, onRefusal: OnRefusal): Promise<void> {
   const [first, ...others] = listReportIndices(report);
   const indices =

@@ -924,7 +924,6 @@ function ReportLinks({ report, pdf }: ReportProps) {
   );
 }
 
-/** Renders buttons that open, download and delete a report. */
 function ReportActions({ report, pdf }: ReportProps) {
   const remove = () =>
     tryAction(async () => {

@@ -290,7 +290,6 @@ function Partners({
   );
 }
 
-/** Names the index of a model, with a link to its page. */
 const IndexNote = ({ id }: { readonly id: string }) => (
   <>
     of <a href={formatIndexAddress(id)}>{id}</a>
@@ -845,7 +844,6 @@ export const RiskModelsPage = createRegisterPage<Row>({
   renderFoot: () => <AddDialog />,
 });
 
-/** Renders the form that adds a model, if the address asks for one. */
 function AddDialog() {
   const adding = getParameter('add');
   const close = () => setParameters({ add: null });

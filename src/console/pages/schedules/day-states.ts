@@ -96,7 +96,6 @@ export function describeDay({ date, state, reason, held }: Day): StateLabel {
     : { text: state, kind: DAY_KINDS[state] };
 }
 
-/** Returns true if a day needs a decision about its figures. */
 export const isBlocked = (day: Day): boolean => describeDay(day).text === 'blocked';
 
 /** Describes what blocked days need. Adds how many requests to accept findings are pending. */

@@ -96,7 +96,6 @@ type DecisionHandler = (call: () => Promise<unknown>, done: string) => (onRefusa
 
 interface DayDecisionProps {
   readonly day: ScheduleDay;
-  /** Pending requests to accept findings of the day. */
   readonly requests: readonly WaiverRequest[];
 }
 
@@ -193,7 +192,6 @@ const ALL_INDICES = '*';
 
 interface AcceptanceProps {
   readonly blocked: BlockedCheck;
-  /** Pending requests to accept findings of the check. */
   readonly requests: readonly WaiverRequest[];
   /** True if the name of the check is shown. */
   readonly isNamed: boolean;
@@ -278,7 +276,6 @@ const FINDINGS_MAX = 12;
 
 interface FindingsProps {
   readonly findings: readonly DayFinding[];
-  /** Session of the findings. */
   readonly date: string;
 }
 

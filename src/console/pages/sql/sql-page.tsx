@@ -326,7 +326,6 @@ const Beginnings = ({ onChoose }: { readonly onChoose: (query: string) => void }
 const addSentence = (trouble: Trouble): Trouble =>
   trouble.findings.length === 1 ? { ...trouble, message: trouble.findings[0]!.message } : trouble;
 
-/** Returns the positions and messages of the errors in the query. */
 const createMarks = ({ findings }: Trouble) =>
   findings.flatMap(({ position, message }) => (position ? [{ at: position.start, message }] : []));
 

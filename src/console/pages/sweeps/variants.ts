@@ -92,7 +92,6 @@ export function formatRunTime({ seconds, isMost }: RunTime, variants: number): s
   return total < 1 ? 'less than a second' : `${isMost ? 'at most' : 'about'} ${formatDuration(total)}`;
 }
 
-/** Parameter of a definition or its backtest that a sweep can vary. */
 export interface VariedParameter {
   /** JSON pointer of the parameter. */
   readonly pointer: string;

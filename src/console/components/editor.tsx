@@ -1,38 +1,43 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Finding } from '#clients/typescript/divisor.js';
+import type { Finding, Operations } from '#clients/typescript/divisor.js';
 import { useOneAtATime } from '../state/latest-request.js';
-import { createTrouble, may, notifyChange, type Scope, type Trouble } from '../state/service.js';
+import { navigate } from '../state/location.js';
+import { createTrouble, may, notifyChange, type Scope, service, type Trouble, useResource } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
 import { type ConcurrentChange, Conflict } from './conflict.js';
 import { isFocusLost, rescueFocus } from './controls/action-button.js';
 import { Button } from './controls/button.js';
 import { NoteInput } from './controls/comment.js';
-import { Problem } from './feedback.js';
+import { Answered, Problem } from './feedback.js';
 import { Field } from './form/field.js';
 import { DeleteButton } from './layout/dialog.js';
 import { Page } from './layout/page.js';
 import { MayNot } from './permission.js';
-import { type VersionedFamily, VersionHistory } from './versions/history.js';
+import {
+  createRoutes,
+  getScope,
+  type VersionedFamily,
+  type VersionedNoun,
+  VersionHistory,
+} from './versions/history.js';
 
 interface IdFieldProps {
   readonly edited: EditedDocument;
   /** Member that contains the id. */
   readonly member: string;
-  /** Path of the id in findings, if it is not the member. */
-  readonly alias?: string;
   /** True if the id cannot change, as for a stored document. */
   readonly isFixed: boolean;
 }
 
 /** Renders the id of a document. The editor derives the id of a new document from its name. */
-export function IdField({ edited: { document, findings, set }, member, alias, isFixed }: IdFieldProps) {
+export function IdField({ edited: { document, findings, set }, member, isFixed }: IdFieldProps) {
   const help = isFixed ? {} : { help: 'Derived from the name. Letters, digits, dashes and underscores.' };
   return (
     <Field
       spec={{ name: member, label: 'Id', kind: 'text', isRequired: true, ...help }}
       value={document[member]}
-      findings={findings.filter(({ path }) => path === member || path === alias)}
+      findings={findings.filter(({ path }) => path === member)}
       isDisabled={isFixed}
       onChange={(value) => set({ ...document, [member]: value ?? '' })}
     />
@@ -186,6 +191,98 @@ export function Editor(props: EditorProps) {
       {isStored && versioned !== undefined && <VersionHistory {...versioned} onRestored={onReload} />}
     </Page>
   );
+}
+
+/** Kind of stored documents whose pages read, save and delete them by the operations of the kind. */
+export interface DocumentKind {
+  readonly kind: VersionedNoun;
+  /** Operation that reads a document. Default: `get` with the name of the kind. */
+  readonly reads?: 'getSchedulePlan';
+  /** Members of a response that are not part of the document. */
+  readonly derived?: readonly string[];
+  /** Members that the service requires and a form may remove. */
+  readonly defaults?: JsonObject;
+  /** True if a document contains its id. Otherwise the id is only in the address of a request. */
+  readonly hasId?: boolean;
+  /** Address of the page that lists the documents. */
+  readonly list: string;
+  formatAddress(id: string): string;
+}
+
+interface DocumentEditorProps {
+  readonly of: DocumentKind;
+  /** Null for a new document. */
+  readonly id: string | null;
+  /** Creates a new document. */
+  create(signal: AbortSignal): JsonObject | Promise<JsonObject>;
+  /** Parameters of the address from which a new document is created. */
+  readonly origin?: readonly (string | null)[];
+  /** Returns what the page shows of a document. The default title is that of a new document. */
+  children(opened: OpenedDocument): Partial<EditorProps> & Pick<EditorProps, 'above' | 'children'>;
+}
+
+/** Renders the page of a stored or new document in its editor. */
+export function DocumentEditor({ of, id, create, origin = [], children }: DocumentEditorProps) {
+  const { kind } = of;
+  const { parameter } = createRoutes({ kind, id: id ?? '' });
+  const opened = useResource(
+    `document ${kind} ${id} ${origin.join()}`,
+    async (signal) => (id === null ? { document: await create(signal), etag: null } : readDocument(of, id, signal)),
+    { follows: false },
+  );
+  return (
+    <Answered resource={opened} what={`the ${kind}`}>
+      {(first) => (
+        <Editor
+          scope={getScope(kind)}
+          title={`New ${kind}`}
+          idMember={parameter}
+          opened={first}
+          versioned={id === null ? undefined : { kind, id }}
+          reread={() => readDocument(of, id ?? '')}
+          save={(document, write) => putDocument(of, document, write)}
+          remove={() => deleteDocument(of, id ?? '')}
+          onSaved={(document) => {
+            navigate(of.formatAddress(String(document[parameter])));
+            opened.reload();
+          }}
+          onRemoved={() => navigate(of.list)}
+          onReload={opened.reload}
+          {...children(first)}
+        />
+      )}
+    </Answered>
+  );
+}
+
+async function readDocument(
+  { kind, reads, derived = [] }: DocumentKind,
+  id: string,
+  signal?: AbortSignal,
+): Promise<OpenedDocument> {
+  const { routes, params } = createRoutes({ kind, id });
+  const { answer, etag } = await service.value.callWithEtag((reads ?? `get${routes}`) as 'getIndex', {
+    params,
+    signal,
+  });
+  const members = Object.entries(answer as unknown as JsonObject); // the response is plain JSON
+  return { document: Object.fromEntries(members.filter(([member]) => !derived.includes(member))), etag };
+}
+
+type IndexBody = Operations['putIndex']['request']['body'];
+
+/** Writes a document. The service validates it. */
+function putDocument({ kind, defaults, hasId = false }: DocumentKind, document: JsonObject, write: WriteTerms) {
+  const { parameter } = createRoutes({ kind, id: '' });
+  const { [parameter]: id, ...others } = document;
+  const { routes, params } = createRoutes({ kind, id: String(id) });
+  const body = { ...defaults, ...(hasId ? document : others) } as unknown as IndexBody;
+  return service.value.callWithEtag(`put${routes}` as 'putIndex', { params, body, ...write });
+}
+
+function deleteDocument({ kind }: DocumentKind, id: string): Promise<unknown> {
+  const { routes, params } = createRoutes({ kind, id });
+  return service.value.call(`delete${routes}` as 'deleteIndex', { params });
 }
 
 /**

@@ -42,10 +42,10 @@ const VERSIONS_MAX = 1000;
  * Returns the name of a document in the operations, and its id as their parameter. The operations of all kinds differ
  * only in these, because the contract creates them from one table.
  */
-const createRoutes = ({ kind, id }: VersionedFamily) => {
+export const createRoutes = ({ kind, id }: VersionedFamily) => {
   const { routes } = FAMILIES[kind];
   const [, parameter] = /\{(\w+)\}/.exec(OPERATIONS[`list${routes}Versions`])!; // the path contains the id of the document
-  return { routes, params: { [parameter!]: id } as { readonly index_id: string } };
+  return { routes, parameter: parameter!, params: { [parameter!]: id } as { readonly index_id: string } };
 };
 
 export function listVersions(family: VersionedFamily, signal: AbortSignal): Promise<VersionList> {

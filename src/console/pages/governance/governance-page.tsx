@@ -7,7 +7,6 @@ import type {
   IndexCollection,
   ListedClient,
   Procedure,
-  Operations,
 } from '#clients/typescript/divisor.js';
 import { Button, type IconName, LinkButton } from '../../components/controls/button.js';
 import {
@@ -25,9 +24,9 @@ import { Table } from '../../components/table/table.js';
 import { Sentences, WrittenTable } from '../../components/versions/change-table.js';
 import { tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
-import { formatAddress, type PageProps, getParameter, navigate } from '../../state/location.js';
+import { formatAddress, type PageProps, getParameter } from '../../state/location.js';
 import { usePlainSentences } from '../../state/market.js';
-import { may, type Resource, type Scope, service, useAnswer, useList, useResource } from '../../state/service.js';
+import { may, type Resource, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatGovernanceAddress, formatIndexAddress } from '../../words/addresses.js';
 import { PRICE_BASIS } from '../../words/datapoints.js';
 import { createMomentFigure, formatMoment, formatToday } from '../../words/dates.js';
@@ -46,11 +45,11 @@ import {
 } from './open-work.js';
 import { isPublished, PublishedThrough, useGovernance } from './published-logs.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
-import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
 import { KindList, listRows } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { ReadOnly } from '../../components/permission.js';
-import { listVersions } from '../../components/versions/history.js';
+import { getScope, listVersions } from '../../components/versions/history.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 
 /** Maximum number of errors in a statement; the register contains all of them. */
@@ -799,63 +798,33 @@ const COLUMNS: readonly Column<GovernancePageStatement>[] = [
 ];
 
 /** Family of documents whose forms are generated from their schemas. */
-interface Family {
-  /** Kind of document, as in the families of versioned documents. */
+interface Family extends DocumentKind {
   readonly kind: 'client' | 'procedure';
-  readonly scope: Scope;
-  /** Member of the form that contains the id. In a request, the id is in the address and not in the body. */
-  readonly idMember: string;
   readonly schema: string;
   /** Members that list objects of different kinds, shown after the other fields. */
   readonly lists: readonly { readonly name: string; readonly what: string; readonly brief: string }[];
   readonly fresh: JsonObject;
-  read(id: string, signal?: AbortSignal): Promise<OpenedDocument>;
-  write(document: JsonObject, version: WriteTerms): Promise<{ readonly etag: string | null }>;
-  remove(id: string): Promise<unknown>;
 }
 
 const FAMILIES: Readonly<Record<string, Family>> = {
   clients: {
     kind: 'client',
-    scope: 'publish',
-    idMember: 'client_id',
+    derived: ['updated_at', 'secrets', 'problems'],
+    defaults: { entitlements: [] },
+    list: formatGovernanceAddress('clients'),
+    formatAddress: (id) => formatGovernanceAddress('clients', id),
     schema: 'ClientBody',
     lists: [{ name: 'targets', what: 'target', brief: 'Folders, buckets and servers that receive the files.' }],
     fresh: { client_id: '', name: '', entitlements: [], targets: [] },
-    async read(id, signal) {
-      const { answer, etag } = await service.value.callWithEtag('getClient', { params: { client_id: id }, signal });
-      const { updated_at: _, secrets: _stored, problems: _current, ...document } = answer;
-      return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
-    },
-    write: ({ client_id: id, ...document }, version) =>
-      service.value.callWithEtag('putClient', {
-        params: { client_id: String(id) },
-        // The service validates the document.
-        body: { entitlements: [], ...document } as unknown as Operations['putClient']['request']['body'],
-        ...version,
-      }),
-    remove: (id) => service.value.call('deleteClient', { params: { client_id: id } }),
   },
   procedures: {
     kind: 'procedure',
-    scope: 'write',
-    idMember: 'procedure_id',
+    derived: ['updated_at', 'version'],
+    list: formatGovernanceAddress('procedures'),
+    formatAddress: (id) => formatGovernanceAddress('procedures', id),
     schema: 'ProcedureDocument',
     lists: [],
     fresh: { procedure_id: '', name: '', kind: 'cessation', text: '' },
-    async read(id, signal) {
-      const params = { procedure_id: id };
-      const { answer, etag } = await service.value.callWithEtag('getProcedure', { params, signal });
-      const { updated_at: _, version: _ofList, ...document } = answer;
-      return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
-    },
-    write: ({ procedure_id: id, ...document }, version) =>
-      service.value.callWithEtag('putProcedure', {
-        params: { procedure_id: String(id) },
-        body: document as unknown as Operations['putProcedure']['request']['body'], // the service validates the document
-        ...version,
-      }),
-    remove: (id) => service.value.call('deleteProcedure', { params: { procedure_id: id } }),
   },
 };
 
@@ -922,60 +891,36 @@ interface DocumentPageProps {
 
 /** Page of one document of a register. Its form is generated from its schema. */
 function DocumentPage({ part, family, id }: DocumentPageProps) {
-  const { kind, scope, idMember, fresh, read, write, remove } = family;
-  const openedDocument = useResource(
-    `${kind} ${id} ${getParameter('kind')}`,
-    async (signal) => (id === null ? { document: await createFresh(fresh, signal), etag: null } : read(id, signal)),
-    { follows: false },
-  );
+  const { kind, fresh } = family;
   return (
-    <Answered resource={openedDocument} what={`the ${kind}`}>
-      {(first) => (
-        <Editor
-          title={id === null ? `New ${kind}` : String(first.document['name'])}
-          {...(id === null ? {} : { subject: id })}
-          subtitle={kind === 'procedure' && id !== null && <ProcedureInForce id={id} document={first.document} />}
-          above={[
-            { address: '/console/governance', text: 'Governance' },
-            { address: formatGovernanceAddress(part), text: REGISTERS[part].title },
-          ]}
-          scope={scope}
-          idMember={idMember}
-          required={first.document['text'] === undefined ? [] : ['text']}
-          opened={first}
-          versioned={id === null ? undefined : { kind, id }}
-          reread={() => read(id ?? '')}
-          save={write}
-          remove={() => remove(id ?? '')}
-          onSaved={(document) => {
-            navigate(formatGovernanceAddress(part, String(document[idMember])));
-            openedDocument.reload();
-          }}
-          onRemoved={() => navigate(formatGovernanceAddress(part))}
-          onReload={openedDocument.reload}
-        >
-          {(edited) => (
-            <>
-              {kind === 'client' && id !== null && <Delivered client={id} document={edited.document} />}
-              <div class={edited.document['text'] === undefined ? 'client-form' : 'pile gap-5 side-by-side'}>
-                <ReadOnly unless={scope}>
-                  <Form
-                    edited={edited}
-                    family={family}
-                    isStored={id !== null}
-                    hasListsFirst={
-                      id !== null && family.lists.some(({ name }) => listRows(first.document[name]).length === 0)
-                    }
-                  />
-                </ReadOnly>
-                <Preview text={edited.document['text']} />
-              </div>
-              {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
-            </>
-          )}
-        </Editor>
-      )}
-    </Answered>
+    <DocumentEditor of={family} id={id} origin={[getParameter('kind')]} create={(signal) => createFresh(fresh, signal)}>
+      {({ document }) => ({
+        ...(id !== null && { title: String(document['name']), subject: id }),
+        subtitle: kind === 'procedure' && id !== null && <ProcedureInForce id={id} document={document} />,
+        above: [
+          { address: '/console/governance', text: 'Governance' },
+          { address: family.list, text: REGISTERS[part].title },
+        ],
+        required: document['text'] === undefined ? [] : ['text'],
+        children: (edited) => (
+          <>
+            {kind === 'client' && id !== null && <Delivered client={id} document={edited.document} />}
+            <div class={edited.document['text'] === undefined ? 'client-form' : 'pile gap-5 side-by-side'}>
+              <ReadOnly unless={getScope(kind)}>
+                <Form
+                  edited={edited}
+                  family={family}
+                  isStored={id !== null}
+                  hasListsFirst={id !== null && family.lists.some(({ name }) => listRows(document[name]).length === 0)}
+                />
+              </ReadOnly>
+              <Preview text={edited.document['text']} />
+            </div>
+            {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
+          </>
+        ),
+      })}
+    </DocumentEditor>
   );
 }
 
@@ -1020,7 +965,7 @@ interface FormProps {
 
 function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
   const { document, findings, set } = edited;
-  const { idMember, schema, lists } = family;
+  const { schema, lists } = family;
   const indices = useList('indices');
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
   const tables = listTables(useSchemas().data);
@@ -1030,7 +975,7 @@ function Form({ edited, family, isStored, hasListsFirst }: FormProps) {
       {hasListsFirst && <Lists edited={edited} family={family} />}
       <div class="pile field-grid is-joined">
         <SchemaForm schema={schema} names={['name']} value={document} findings={findings} onChange={set} />
-        <IdField edited={edited} member={idMember} isFixed={isStored} />
+        <IdField edited={edited} member={`${family.kind}_id`} isFixed={isStored} />
         <SchemaForm
           schema={schema}
           except={['name', ...lists.map(({ name }) => name)]}

@@ -3,15 +3,8 @@ import '../../components/json-document.css';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { Finding, ListedPlugin, Operations, PluginPreview } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
-import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import {
-  Answered,
-  Badge,
-  createLazyComponent,
-  useFindingField,
-  Problem,
-  RowsSkeleton,
-} from '../../components/feedback.js';
+import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { Badge, createLazyComponent, useFindingField, Problem, RowsSkeleton } from '../../components/feedback.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -19,8 +12,8 @@ import { Facts, type LinkCard, LinkCards } from '../../components/layout/facts.j
 import { GuideLink, Section } from '../../components/layout/page.js';
 import { createRegisterPage } from '../../components/register.js';
 import { type Column } from '../../components/table/model.js';
-import { getParameter, navigate, type PageProps } from '../../state/location.js';
-import { mapResource, may, service, useList, useResource, createTrouble, type Trouble } from '../../state/service.js';
+import { getParameter, type PageProps } from '../../state/location.js';
+import { mapResource, may, service, useList, createTrouble, type Trouble } from '../../state/service.js';
 import { formatIndexAddress, formatPluginAddress, formatSecurityAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
 import { countValues, formatCount, formatPercent } from '../../words/numbers.js';
@@ -143,37 +136,26 @@ const listRows = (value: Json | undefined, first: string): readonly Row[] =>
 
 const createObject = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));
 
+const PLUGINS: DocumentKind = {
+  kind: 'plug-in',
+  derived: ['sha256', 'updated_at'],
+  list: '/console/plugins',
+  formatAddress: formatPluginAddress,
+};
+
 export function PluginPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const openedDocument = useResource(`plug-in ${id}`, (signal) => readPlugin(id, signal), { follows: false });
   return (
-    <Answered resource={openedDocument} what="the plug-in">
-      {(first) => (
-        <Editor
-          title={id ?? 'New plug-in'}
-          subtitle={id === null ? undefined : <Users id={id} />}
-          above={[
-            { address: '/', text: 'Indices' },
-            { address: '/console/plugins', text: 'Plug-ins' },
-          ]}
-          scope="admin"
-          idMember="id"
-          opened={first}
-          versioned={id === null ? undefined : { kind: 'plug-in', id }}
-          reread={() => readPlugin(id)}
-          save={put}
-          remove={() => service.value.call('deletePlugin', { params: { plugin_id: id ?? '' } })}
-          onSaved={(document) => {
-            navigate(formatPluginAddress(String(document['id'])));
-            openedDocument.reload();
-          }}
-          onRemoved={() => navigate('/console/plugins')}
-          onReload={openedDocument.reload}
-        >
-          {(edited) => <Form edited={edited} isStored={id !== null} />}
-        </Editor>
-      )}
-    </Answered>
+    <DocumentEditor of={PLUGINS} id={id} create={createPlugin}>
+      {() => ({
+        ...(id !== null && { title: id, subtitle: <Users id={id} /> }),
+        above: [
+          { address: '/', text: 'Indices' },
+          { address: '/console/plugins', text: 'Plug-ins' },
+        ],
+        children: (edited) => <Form edited={edited} isStored={id !== null} />,
+      })}
+    </DocumentEditor>
   );
 }
 
@@ -206,24 +188,7 @@ function createPlugin(): JsonObject {
   const requestedKind = getParameter('kind') ?? '';
   const kind = requestedKind in SOURCES ? requestedKind : 'datapoint';
   const inputs = { close: { expression: 'CLOSE' } };
-  return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // there is an example for each kind
-}
-
-async function readPlugin(id: string | null, signal?: AbortSignal): Promise<OpenedDocument> {
-  if (id === null) return { document: createPlugin(), etag: null };
-  const { answer, etag } = await service.value.callWithEtag('getPlugin', { params: { plugin_id: id }, signal });
-  const { plugin_id: _, sha256: _hash, updated_at: _at, ...document } = answer;
-  return { document: { id, ...document }, etag };
-}
-
-type PluginBody = Operations['putPlugin']['request']['body'];
-
-function put({ id, ...document }: JsonObject, write: WriteTerms) {
-  return service.value.callWithEtag('putPlugin', {
-    params: { plugin_id: String(id) },
-    body: document as unknown as PluginBody, // the service validates the document
-    ...write,
-  });
+  return { plugin_id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // there is an example for each kind
 }
 
 const INPUT_FIELDS: readonly FieldSpec[] = [
@@ -279,7 +244,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     <div class="form-card">
       <div class="pile field-grid is-joined plugin-identity">
         {renderFields(['name'])}
-        <IdField edited={edited} member="id" alias="plugin_id" isFixed={isStored || isFixed} />
+        <IdField edited={edited} member="plugin_id" isFixed={isStored || isFixed} />
         {renderFields(['kind'])}
       </div>
       <div class="pile gap-4 plugin-parts">
@@ -615,7 +580,7 @@ interface PreviewTerms {
 
 /** Computes a draft on the served store after each change. Returns null until there is a result. */
 function usePreview(document: JsonObject, { isAllowed, date }: PreviewTerms): PreviewState | null {
-  const { id: _id, name: _name, description: _text, ...rest } = document;
+  const { plugin_id: _id, name: _name, description: _text, ...rest } = document;
   const body = { plugin: { name: 'Draft', ...rest }, as_of: date, limit: LISTED_MAX } as unknown as Request; // the service validates the draft
   const isReady = isAllowed && String(rest['source'] ?? '') !== '';
   return (

@@ -14,7 +14,7 @@ import type {
 import { ActionButton, Download } from '../../components/controls/action-button.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Select } from '../../components/controls/choice.js';
-import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
 import { Answered, createLazyComponent, EmptyState } from '../../components/feedback.js';
 import { KindList } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas } from '../../components/form/schema-form.js';
@@ -24,14 +24,7 @@ import { GuideLink, Page, Section } from '../../components/layout/page.js';
 import { ReadOnly } from '../../components/permission.js';
 import { listVersions } from '../../components/versions/history.js';
 import { tryAction, type OnRefusal, submitJob } from '../../state/actions.js';
-import {
-  addQuery,
-  formatAddress,
-  getParameter,
-  navigate,
-  type PageProps,
-  setParameters,
-} from '../../state/location.js';
+import { addQuery, formatAddress, getParameter, type PageProps, setParameters } from '../../state/location.js';
 import { may, notifyChange, type Resource, service, useAnswer, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatScheduleAddress, formatTemplateAddress } from '../../words/addresses.js';
 import { formatMoment } from '../../words/dates.js';
@@ -595,47 +588,42 @@ function ReportSchedules({ templateId, index }: ReportSchedulesProps) {
   );
 }
 
+const TEMPLATES: DocumentKind = {
+  kind: 'template',
+  hasId: true,
+  list: '/console/reports',
+  formatAddress: formatTemplateAddress,
+};
+
 /** Page of a report template: its page format and blocks, and a preview as PDF. */
 export function TemplatePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const [from, index] = [getParameter('from'), getParameter('index')];
-  const openedDocument = useResource(
-    `template ${id} ${from} ${index}`,
-    (signal) => (id === null ? createTemplate(from, index, signal) : load(id, signal)),
-    { follows: false },
-  );
   return (
-    <Answered resource={openedDocument} what="the template">
-      {(first) => (
-        <Editor
-          title={id ?? 'New template'}
-          above={[{ address: '/console/reports', text: 'Reports' }]}
-          idMember="template_id"
-          required={['blocks']}
-          opened={first}
-          actions={(edited) => may('run') && <Preview edited={edited} />}
-          versioned={id === null ? undefined : { kind: 'template', id }}
-          reread={() => load(id ?? '')}
-          save={put}
-          remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
-          onSaved={(document) => navigate(formatTemplateAddress(String(document['template_id'])))}
-          onRemoved={() => navigate('/console/reports')}
-          onReload={openedDocument.reload}
-        >
-          {(edited) => (
-            <div class="pile gap-5 designer">
-              <div class="designer-forms">
-                <ReadOnly unless="write">
-                  <Form edited={edited} isStored={id !== null} />
-                </ReadOnly>
-                {id !== null && <ReportSchedules templateId={id} index={findFirstIndex(edited.document)} />}
-              </div>
-              <PagePreview edited={edited} storedId={id} />
+    <DocumentEditor
+      of={TEMPLATES}
+      id={id}
+      origin={[from, index]}
+      create={(signal) => createTemplate(from, index, signal)}
+    >
+      {() => ({
+        ...(id !== null && { title: id }),
+        above: [{ address: '/console/reports', text: 'Reports' }],
+        required: ['blocks'],
+        actions: (edited) => may('run') && <Preview edited={edited} />,
+        children: (edited) => (
+          <div class="pile gap-5 designer">
+            <div class="designer-forms">
+              <ReadOnly unless="write">
+                <Form edited={edited} isStored={id !== null} />
+              </ReadOnly>
+              {id !== null && <ReportSchedules templateId={id} index={findFirstIndex(edited.document)} />}
             </div>
-          )}
-        </Editor>
-      )}
-    </Answered>
+            <PagePreview edited={edited} storedId={id} />
+          </div>
+        ),
+      })}
+    </DocumentEditor>
   );
 }
 
@@ -657,31 +645,19 @@ function getPaper({ page }: JsonObject): { readonly size: string; readonly orien
 /** The service validates the document. */
 const createBody = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
-const put = (document: JsonObject, write: WriteTerms) =>
-  service.value.callWithEtag('putTemplate', {
-    params: { template_id: String(document['template_id']) },
-    body: createBody(document),
-    ...write,
-  });
-
-async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
-  const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
-  return { document: answer as unknown as JsonObject, etag }; // the response is plain JSON
-}
-
 /** Returns an empty template, or a copy of a built-in template for the run of an index. */
-async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
+async function createTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<JsonObject> {
   if (from === null) {
     const { templates } = await service.value.call('listTemplates', { signal });
     const takenIds = new Set(templates.map((template) => template.template_id));
     const id = findFreeId({ id: 'MONTHLY', index_ids: ['MONTHLY'] }, takenIds);
-    return { document: { template_id: id, name: 'Monthly report', blocks: [] }, etag: null };
+    return { template_id: id, name: 'Monthly report', blocks: [] };
   }
-  const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
+  const template = await service.value.call('getTemplate', { params: { template_id: from }, signal });
   const { backtests } = await service.value.call('listBacktests', { signal });
   const shownIndex = index ?? backtests[0]?.index_id ?? null;
-  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shownIndex })) as unknown as Json[]; // the response is plain JSON
-  return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
+  const blocks = template.blocks.map((block) => ({ ...block, index_id: shownIndex })) as unknown as Json[]; // the response is plain JSON
+  return { ...(template as unknown as JsonObject), template_id: `MY-${from}`, blocks };
 }
 
 /** Renders a button that renders the draft without saving it. A new preview replaces the earlier one. */

@@ -2,13 +2,12 @@ import './schedules.css';
 import type {
   Finding,
   ListedSchedule,
-  Operations,
   ScheduleDays as ListedDays,
   ScheduleDaySummary,
 } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
-import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
-import { Answered, Badge } from '../../components/feedback.js';
+import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { Badge } from '../../components/feedback.js';
 import { KindList, listRows } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { Metrics } from '../../components/layout/facts.js';
@@ -16,7 +15,7 @@ import { GuideLink, Section } from '../../components/layout/page.js';
 import { ReadOnly } from '../../components/permission.js';
 import { createRegisterPage } from '../../components/register.js';
 import type { Column } from '../../components/table/model.js';
-import { formatAddress, getParameter, navigate, type PageProps } from '../../state/location.js';
+import { formatAddress, getParameter, type PageProps } from '../../state/location.js';
 import { useCalendars } from '../../state/market.js';
 import { may, service, useList, useResource } from '../../state/service.js';
 import { formatScheduleAddress } from '../../words/addresses.js';
@@ -145,44 +144,40 @@ function Files({ at, files, findings, onChange }: FilesProps) {
   );
 }
 
+const SCHEDULES: DocumentKind = {
+  kind: 'schedule',
+  reads: 'getSchedulePlan',
+  derived: ['updated_at'],
+  list: '/console/schedules',
+  formatAddress: formatScheduleAddress,
+};
+
 /** Page of a schedule's plan: its indices, time and steps. */
 export function SchedulePage({ params }: PageProps) {
   const id = params['id'] ?? null;
   const [index, template] = [getParameter('index'), getParameter('template')];
-  const openedDocument = useResource(
-    `schedule ${id} ${index} ${template}`,
-    (signal) => (id === null ? createSchedule({ index, template }, signal) : load(id, signal)),
-    { follows: false },
-  );
   return (
-    <Answered resource={openedDocument} what="the schedule">
-      {(first) => (
-        <Editor
-          title={id === null ? 'New schedule' : `Edit ${id}`}
-          subject={String(first.document['name'])}
-          above={[
-            { address: '/console/schedules', text: 'Schedules' },
-            ...(id === null ? [] : [{ address: formatScheduleAddress(id), text: String(first.document['name']) }]),
-          ]}
-          idMember="schedule_id"
-          opened={first}
-          required={['indices']}
-          versioned={id === null ? undefined : { kind: 'schedule', id }}
-          reread={() => load(id ?? '')}
-          save={put}
-          remove={() => service.value.call('deleteSchedule', { params: { schedule_id: id ?? '' } })}
-          onSaved={(document) => navigate(formatScheduleAddress(String(document['schedule_id'])))}
-          onRemoved={() => navigate('/console/schedules')}
-          onReload={openedDocument.reload}
-        >
-          {(edited) => (
-            <ReadOnly unless="write">
-              <Form edited={edited} isStored={id !== null} />
-            </ReadOnly>
-          )}
-        </Editor>
-      )}
-    </Answered>
+    <DocumentEditor
+      of={SCHEDULES}
+      id={id}
+      origin={[index, template]}
+      create={(signal) => createSchedule({ index, template }, signal)}
+    >
+      {({ document }) => ({
+        ...(id !== null && { title: `Edit ${id}` }),
+        subject: String(document['name']),
+        above: [
+          { address: '/console/schedules', text: 'Schedules' },
+          ...(id === null ? [] : [{ address: formatScheduleAddress(id), text: String(document['name']) }]),
+        ],
+        required: ['indices'],
+        children: (edited) => (
+          <ReadOnly unless="write">
+            <Form edited={edited} isStored={id !== null} />
+          </ReadOnly>
+        ),
+      })}
+    </DocumentEditor>
   );
 }
 
@@ -197,10 +192,10 @@ interface Beginning {
  * Returns a new schedule that runs and publishes indices, or renders a report of them. It is disabled until a user
  * enables it.
  */
-async function createSchedule({ index, template }: Beginning, signal: AbortSignal): Promise<OpenedDocument> {
+async function createSchedule({ index, template }: Beginning, signal: AbortSignal): Promise<JsonObject> {
   const { indices } = await service.value.call('listIndices', { signal });
   const first = indices.find(({ id }) => id === index);
-  const document = {
+  return {
     schedule_id: '',
     name: '',
     enabled: false,
@@ -213,26 +208,6 @@ async function createSchedule({ index, template }: Beginning, signal: AbortSigna
       template === null ? { type: 'publish' } : { type: 'render', template_id: template },
     ],
   };
-  return { document, etag: null };
-}
-
-async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
-  const { answer, etag } = await service.value.callWithEtag('getSchedulePlan', {
-    params: { schedule_id: id },
-    signal,
-  });
-  const { updated_at: _, ...document } = answer;
-  return { document: document as unknown as JsonObject, etag }; // the response is plain JSON
-}
-
-type ScheduleBody = Operations['putSchedule']['request']['body'];
-
-function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
-  return service.value.callWithEtag('putSchedule', {
-    params: { schedule_id: String(id) },
-    body: document as unknown as ScheduleBody, // the service validates the document
-    ...write,
-  });
 }
 
 /** Maximum number of indices that are shown as choices. If there are more, ids are typed. */

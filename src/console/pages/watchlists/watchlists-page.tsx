@@ -2,9 +2,9 @@ import '../data/data.css';
 import '../designer/designer.css';
 import './watchlists.css';
 import { useId, useMemo, useRef, useState } from 'preact/hooks';
-import type { IdentifierSearch, Operations, Watchlist } from '#clients/typescript/divisor.js';
+import type { IdentifierSearch, Watchlist } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton, Popover } from '../../components/controls/button.js';
-import { type EditedDocument, Editor, IdField, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
+import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
 import { Answered, Badge, Banner, FiguresSkeleton, ValueSkeleton } from '../../components/feedback.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { addSign, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
@@ -13,8 +13,8 @@ import { createRegisterPage, type Register } from '../../components/register.js'
 import { StoreSelect } from '../../components/stores.js';
 import { type Column, renderContent } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
-import { getParameter, navigate, type PageProps } from '../../state/location.js';
-import { mapResource, may, service, useList, useResource, type Resource } from '../../state/service.js';
+import { getParameter, type PageProps } from '../../state/location.js';
+import { mapResource, may, useList, useResource, type Resource } from '../../state/service.js';
 import { getChosenStore } from '../../state/stores.js';
 import { formatSecurityAddress, formatWatchlistAddress } from '../../words/addresses.js';
 import { formatMoment, subtractMonths } from '../../words/dates.js';
@@ -121,69 +121,34 @@ function suggestionsFor(
     .slice(0, SUGGESTED_MAX);
 }
 
-/** Watchlist that is edited. Its id is in the address and not in the body of the request. */
-interface OpenedList extends OpenedDocument {
-  readonly name: string;
-}
+const WATCHLISTS: DocumentKind = {
+  kind: 'watchlist',
+  derived: ['updated_at', 'unknown'],
+  list: '/console/watchlists',
+  formatAddress: (id) => formatWatchlistAddress(id, getChosenStore()),
+};
 
 /** Page of one watchlist: its name, and its securities with their last closes. */
 export function WatchlistPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const openedList = useResource(`watchlist ${id}`, (signal) => readList(id, signal), { follows: false });
   return (
-    <Answered resource={openedList} what="the watchlist">
-      {(first) => (
-        <Editor
-          title={id === null ? 'New watchlist' : first.name}
-          subtitle={<StoreSelect />}
-          above={[
-            { address: '/console/data', text: 'Data' },
-            { address: '/console/watchlists', text: 'Watchlists' },
-          ]}
-          idMember="id"
-          opened={first}
-          versioned={id === null ? undefined : { kind: 'watchlist', id }}
-          reread={() => readList(id)}
-          save={put}
-          remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
-          onSaved={(document) => {
-            navigate(formatWatchlistAddress(String(document['id']), getChosenStore()));
-            openedList.reload();
-          }}
-          onRemoved={() => navigate('/console/watchlists')}
-          onReload={openedList.reload}
-        >
-          {(edited) => (
-            <>
-              {id === null && <Form edited={edited} isStored={false} />}
-              <Securities edited={edited} list={first} />
-            </>
-          )}
-        </Editor>
-      )}
-    </Answered>
+    <DocumentEditor of={WATCHLISTS} id={id} create={() => ({ watchlist_id: '', name: '', identifiers: [] })}>
+      {({ document: { name }, etag }) => ({
+        ...(id !== null && { title: String(name) }),
+        subtitle: <StoreSelect />,
+        above: [
+          { address: '/console/data', text: 'Data' },
+          { address: '/console/watchlists', text: 'Watchlists' },
+        ],
+        children: (edited) => (
+          <>
+            {id === null && <Form edited={edited} isStored={false} />}
+            <Securities edited={edited} isStored={etag !== null} />
+          </>
+        ),
+      })}
+    </DocumentEditor>
   );
-}
-
-async function readList(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
-  if (id === null) {
-    const document = { id: '', name: '', identifiers: [] };
-    return { document, etag: null, name: '' };
-  }
-  const { answer, etag } = await service.value.callWithEtag('getWatchlist', { params: { watchlist_id: id }, signal });
-  const { name, description, identifiers } = answer;
-  return { document: { id, name, description, identifiers }, etag, name };
-}
-
-type WatchlistBody = Operations['putWatchlist']['request']['body'];
-
-function put(document: JsonObject, write: WriteTerms) {
-  const { id: _, ...body } = document;
-  return service.value.callWithEtag('putWatchlist', {
-    params: { watchlist_id: String(document['id']) },
-    body: body as unknown as WatchlistBody, // the service validates the document
-    ...write,
-  });
 }
 
 function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
@@ -198,7 +163,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
     <div class="form-card">
       <div class="pile field-grid is-joined">
         <SchemaForm {...form} names={['name']} />
-        <IdField edited={edited} member="id" alias="watchlist_id" isFixed={isStored} />
+        <IdField edited={edited} member="watchlist_id" isFixed={isStored} />
         <SchemaForm {...form} except={isStored ? ['name'] : ['name', 'identifiers']} />
       </div>
     </div>
@@ -207,20 +172,19 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
 
 interface SecuritiesProps {
   readonly edited: EditedDocument;
-  readonly list: OpenedList;
+  readonly isStored: boolean;
 }
 
 /**
  * Renders the securities of a list and, if the list is stored, its form. Securities are added and removed in the table.
  */
-function Securities({ edited, list }: SecuritiesProps) {
+function Securities({ edited, isStored }: SecuritiesProps) {
   const { document, set, isChanged } = edited;
   const store = getChosenStore();
   const names = useResource(formatSecuritiesKey(store), (signal) => readAllSecurities(signal, store));
   const identifiers = getIdentifiers(document);
   const change = (next: readonly string[]) => set({ ...document, identifiers: [...next] });
   const mayEdit = may('write');
-  const isStored = list.etag !== null;
   const addition = (
     <AddSecurity
       known={names.data ?? []}

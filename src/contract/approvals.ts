@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { Approval, APPROVAL_ACTION_NAMES, APPROVAL_ACTIONS, APPROVAL_STATES } from '#domain/definition/approvals.js';
 import { createCommentSchema } from './payloads.js';
-import { defineRoutes } from './route.js';
+import { defineDocumentRoutes } from './route.js';
 
 const LISTED_MAX = 500;
 
@@ -35,12 +35,11 @@ const actions = Object.entries(APPROVAL_ACTIONS).map(
   ([action, { help, scope }]) => `- \`${action}\` (scope \`${scope}\`): ${help}`,
 );
 
-export const approvalRoutes = defineRoutes('approvals', {
+export const approvalRoutes = defineDocumentRoutes('approvals', {
   listApprovals: {
     method: 'GET',
     path: '/approvals',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists pending and decided approvals of changes.',
     query: defineObject(() => ({
       state: z.enum(APPROVAL_STATES).optional().meta({ description: 'Only approvals in this state.' }),
@@ -58,7 +57,6 @@ export const approvalRoutes = defineRoutes('approvals', {
     path: '/approvals/{approval_id}',
     call: 'approvals.get',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns one approval: the change, and the people who requested, commented and decided.',
     params,
     success: { status: 200, description: 'The approval.', schema: Approval },
@@ -68,7 +66,6 @@ export const approvalRoutes = defineRoutes('approvals', {
     method: 'POST',
     path: '/approvals/{approval_id}/decisions',
     scope: 'publish',
-    withoutMarket: true,
     summary: 'Approves, rejects, withdraws or comments on a pending change.',
     description: `\`--approvals\` sets the number of people for each kind of change. A change that needs approval is refused with APPROVAL_REQUIRED and listed here. After its approval, the same request succeeds once. A schedule repeats the request automatically. The person who requested a change cannot approve it, and nobody can approve it twice. The key also needs the scope of the change.\n\n${actions.join('\n')}`,
     versioned: true,

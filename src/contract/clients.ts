@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { ClientBody, ClientDocument, DeliveryRecord, TARGET_CATALOGUE } from '#domain/definition/delivery.js';
 import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
-import { defineRoutes } from './route.js';
+import { defineDocumentRoutes } from './route.js';
 
 const RECORDS_LISTED_MAX = 260;
 
@@ -47,12 +47,11 @@ const targets = Object.entries(TARGET_CATALOGUE).map(
   ([type, { help, secret }]) => `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
 );
 
-export const clientRoutes = defineRoutes('clients', {
+export const clientRoutes = defineDocumentRoutes('clients', {
   listClients: {
     method: 'GET',
     path: '/clients',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists the clients that receive files.',
     query: defineObject(() => ({
       ...listingQuery.shape,
@@ -65,7 +64,6 @@ export const clientRoutes = defineRoutes('clients', {
     path: '/clients/{client_id}',
     call: 'clients.get',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns one client with its entitlements and targets.',
     params,
     success: { status: 200, description: 'The client, without its secrets.', schema: Client },
@@ -76,7 +74,6 @@ export const clientRoutes = defineRoutes('clients', {
     path: '/clients/{client_id}',
     call: 'clients.put',
     scope: 'publish',
-    withoutMarket: true,
     summary: 'Creates or replaces a client with its entitlements and targets.',
     description: `The step \`deliver\` of a schedule delivers each file that an entitlement covers to every target. Secrets are never shown. They are stored encrypted if the service has a secret key. A target without \`secret\` keeps the stored secret as long as its address does not change.\n\n${targets.join('\n')}`,
     versioned: true,
@@ -97,7 +94,6 @@ export const clientRoutes = defineRoutes('clients', {
     path: '/clients/{client_id}',
     call: 'clients.remove',
     scope: 'publish',
-    withoutMarket: true,
     summary: 'Deletes a client and its secrets. Past deliveries remain listed.',
     versioned: true,
     params,
@@ -109,7 +105,6 @@ export const clientRoutes = defineRoutes('clients', {
     method: 'GET',
     path: '/clients/{client_id}/deliveries',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists the files that a client has received or will receive, by day, with the log of attempts.',
     params,
     query: defineObject(() => ({

@@ -10,7 +10,7 @@ import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/definition/procedure
 import { PublicKey, PublishedError } from '#domain/definition/publication.js';
 import { VERSION_ACTIONS } from '#domain/definition/versions.js';
 import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
-import { defineRoutes, LOG_MEDIA } from './route.js';
+import { defineDocumentRoutes, defineRoutes, LOG_MEDIA } from './route.js';
 
 export const AuditLog = defineObject(() => ({
   head: AuditHead.meta({ description: 'Position and hash of the last entry. Record them outside the service.' }),
@@ -218,12 +218,11 @@ const indexPath = defineObject(() => ({ index_id: Id }));
 const kinds = Object.entries(PROCEDURE_KINDS).map(([kind, help]) => `- \`${kind}\`: ${help}`);
 const MARKDOWN = 'text/markdown';
 
-export const governanceRoutes = defineRoutes('governance', {
+export const governanceRoutes = defineDocumentRoutes('governance', {
   getGovernance: {
     method: 'GET',
     path: '/governance',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns the number of entries of each register, and the published closes and errors of each index.',
     success: { status: 200, description: 'The overview.', schema: GovernanceOverview },
     errors: ['DOCUMENT_UNREADABLE'],
@@ -232,7 +231,6 @@ export const governanceRoutes = defineRoutes('governance', {
     method: 'GET',
     path: '/indices/{index_id}/statement',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns the benchmark statement of an index, which is generated from its documents and registers.',
     description:
       'The statement contains purpose, methodology, inputs and their hierarchy, discretion, limitations, changes, reviews, published closes, errors and procedures. With `Accept: text/markdown`, the response is a text for publication.',
@@ -244,7 +242,6 @@ export const governanceRoutes = defineRoutes('governance', {
     method: 'GET',
     path: '/indices/{index_id}/changes',
     scope: 'read',
-    withoutMarket: true,
     summary:
       'Lists the changes of a methodology: each version with the sentences that it changed, and dated amendments.',
     params: indexPath,
@@ -258,7 +255,6 @@ export const governanceRoutes = defineRoutes('governance', {
     method: 'GET',
     path: '/procedures',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists the procedures of the administrator.',
     query: listingQuery,
     success: { status: 200, description: 'Procedures by id.', schema: ProcedureCollection },
@@ -268,7 +264,6 @@ export const governanceRoutes = defineRoutes('governance', {
     path: '/procedures/{procedure_id}',
     call: 'procedures.get',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns one procedure.',
     params,
     success: { status: 200, description: 'The procedure.', schema: ProcedurePayload },
@@ -279,7 +274,6 @@ export const governanceRoutes = defineRoutes('governance', {
     path: '/procedures/{procedure_id}',
     call: 'procedures.put',
     scope: 'write',
-    withoutMarket: true,
     summary: 'Creates or replaces a procedure of the administrator.',
     description: `Benchmark statements contain the procedures of their index. Kinds:\n\n${kinds.join('\n')}`,
     versioned: true,
@@ -301,7 +295,6 @@ export const governanceRoutes = defineRoutes('governance', {
     path: '/procedures/{procedure_id}',
     call: 'procedures.remove',
     scope: 'write',
-    withoutMarket: true,
     summary: 'Deletes a procedure.',
     versioned: true,
     params,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/base/schema.js';
-import { defineRoutes, type Route } from './route.js';
+import { defineDocumentRoutes, type Route } from './route.js';
 
 /** Groups of operations that a client can list as tools. Agents choose better among few tools. */
 export const TOOLSETS = {
@@ -49,12 +49,11 @@ const McpMessage = z.looseObject({ jsonrpc: z.literal('2.0') }).meta({
   description: 'One JSON-RPC 2.0 message of the Model Context Protocol.',
 });
 
-export const mcpRoutes = defineRoutes('mcp', {
+export const mcpRoutes = defineDocumentRoutes('mcp', {
   callMcp: {
     method: 'POST',
     path: '/mcp',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Processes one JSON-RPC message of the Model Context Protocol, for agents.',
     description:
       'Streamable HTTP without stored sessions. By default, the list has tools that find, describe and call every operation of this document, and tools for whole tasks. All are called with the scopes and prefixes of the key in the request. Responses are shortened to 25,000 tokens and contain a link to the full data. Requests with a `progressToken` receive progress as server-sent events. `tools` lists the operations of toolsets instead, or all.',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/base/limits.js';
 import { defineObject } from '#domain/base/schema.js';
-import { defineRoutes } from './route.js';
+import { defineDocumentRoutes } from './route.js';
 
 const TextToVerify = defineObject(() => ({
   text: z.string().meta({
@@ -45,12 +45,11 @@ const VerifiedTextPayload = defineObject(() => ({
 /** Maximum size of the body: a character of a text can take six bytes in JSON. */
 const BODY_BYTES_MAX = 6 * LIMITS.MAX_TEXT_BYTES + 1024;
 
-export const receiptRoutes = defineRoutes('analytics', {
+export const receiptRoutes = defineDocumentRoutes('analytics', {
   verifyText: {
     method: 'POST',
     path: '/receipts/verify',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Compares each number of a Markdown text with the result that its footnote cites.',
     description:
       'A footnote contains the address of a result, as in `X-Source`, and a JSON pointer: `divisor:/analytics/CORE-40/overview?run_id=8f2a#/metrics/total_return`. It belongs to the number before it. Units scale a number: %, percent, bp, bps, basis points, thousand, million, billion. Dates, years and numbers inside ids, code, headings and list numbers are not compared. The results are read with the permissions of the key.',

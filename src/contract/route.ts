@@ -132,14 +132,20 @@ export interface Success {
 /**
  * Returns a table of routes by operation id. Its literal types are preserved.
  * @param tag tag of the routes that state no other
+ * @param shared terms of all routes
  */
 export function defineRoutes<const T extends Record<string, Omit<Route, 'tag'> & { readonly tag?: string }>>(
   tag: string,
   table: T,
-): { readonly [N in keyof T]: T[N] & Pick<Route, 'tag'> } {
-  const routes = Object.entries(table).map(([name, route]) => [name, { tag, ...route }]);
-  return Object.fromEntries(routes) as { readonly [N in keyof T]: T[N] & Pick<Route, 'tag'> }; // the same names
+  shared: Pick<Route, 'withoutMarket'> = {},
+): { readonly [N in keyof T]: T[N] & Pick<Route, 'tag' | 'withoutMarket'> } {
+  const routes = Object.entries(table).map(([name, route]) => [name, { tag, ...shared, ...route }]);
+  return Object.fromEntries(routes) as { readonly [N in keyof T]: T[N] & Pick<Route, 'tag' | 'withoutMarket'> }; // the same names
 }
+
+/** Returns a table of routes whose responses depend only on documents. */
+export const defineDocumentRoutes = <const T extends Parameters<typeof defineRoutes>[1]>(tag: string, table: T) =>
+  defineRoutes(tag, table, { withoutMarket: true });
 
 /** Value of a body for its handler, or the refusal that the handler receives when it reads the body. */
 export type CheckedBody =

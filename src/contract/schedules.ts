@@ -12,7 +12,7 @@ import {
 import { LIMITS } from '#domain/base/limits.js';
 import { DeliveriesPayload } from './clients.js';
 import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
-import { defineRoutes } from './route.js';
+import { defineDocumentRoutes } from './route.js';
 
 /** Maximum length of the reason for a decision: about one paragraph, in characters. */
 const REASON_LENGTH_MAX = 2000;
@@ -118,12 +118,11 @@ const steps = Object.entries(STEP_CATALOGUE).map(
 
 const checkDescriptions = Object.entries(CHECK_CATALOGUE).map(([name, { help }]) => `- \`${name}\`: ${help}`);
 
-export const scheduleRoutes = defineRoutes('schedules', {
+export const scheduleRoutes = defineDocumentRoutes('schedules', {
   listSchedules: {
     method: 'GET',
     path: '/schedules',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Every schedule.',
     query: defineObject(() => ({
       ...listingQuery.shape,
@@ -141,7 +140,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     path: '/schedules/{schedule_id}',
     call: 'schedules.get',
     scope: 'read',
-    withoutMarket: true,
     summary: 'One schedule.',
     params,
     success: { status: 200, description: 'The schedule.', schema: Schedule },
@@ -151,7 +149,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     method: 'PUT',
     path: '/schedules/{schedule_id}',
     scope: 'write',
-    withoutMarket: true,
     summary: 'Creates or replaces the daily plan of an index family.',
     description: `The service performs the steps of each session at the time of the schedule. Parents are computed and published before the indices that depend on them. After a failure or a restart, every step is repeated and performs only the remaining work. A key needs the scopes of all steps.\n\n${steps.join('\n')}\n\nChecks:\n\n${checkDescriptions.join('\n')}`,
     versioned: true,
@@ -165,7 +162,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     path: '/schedules/{schedule_id}',
     call: 'schedules.remove',
     scope: 'write',
-    withoutMarket: true,
     summary: 'Deletes a schedule. Its days and decisions are kept.',
     versioned: true,
     params,
@@ -178,7 +174,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     path: '/schedules/{schedule_id}/days',
     call: 'days.list',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists the days of a schedule, and returns the start of the next day.',
     params,
     query: defineObject(() => ({
@@ -192,7 +187,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     method: 'GET',
     path: '/schedules/{schedule_id}/days/{date}',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns a day of a schedule: each step with its results, log and duration.',
     description: 'With `wait`, the response is sent when no step is running, or after this time.',
     params: dayParams,
@@ -211,7 +205,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     method: 'GET',
     path: '/schedules/{schedule_id}/days/{date}/files/{file_name}',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Returns a file that a step of the day has written.',
     params: defineObject(() => ({
       ...dayParams.shape,
@@ -224,7 +217,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     method: 'GET',
     path: '/schedules/{schedule_id}/days/{date}/deliveries',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists the files of the day by client and target, with the log of attempts.',
     params: dayParams,
     success: { status: 200, description: 'Clients by id.', schema: DeliveriesPayload },
@@ -235,7 +227,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     path: '/schedules/{schedule_id}/days/{date}/run',
     call: 'days.run',
     scope: 'run',
-    withoutMarket: true,
     summary: 'Performs a day at once, with the current schedule.',
     description:
       'A day that is waiting, blocked, skipped or missed is resumed. A day that is done performs only missing work. A running day is performed again after its current attempt.',
@@ -250,7 +241,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     path: '/schedules/{schedule_id}/days/{date}/waivers',
     call: 'days.waive',
     scope: 'publish',
-    withoutMarket: true,
     summary: 'Accepts findings of a check on a day, with a reason, and resumes the day at once.',
     description:
       'A waiver applies to one day and one check. With `index_id` and `identifier`, it applies to one index and one security. The finding stays visible with the waiver, and the log of the step states who accepted the finding. Findings that the checks of the day did not report are refused.',
@@ -271,7 +261,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     method: 'POST',
     path: '/schedules/{schedule_id}/days/{date}/skip',
     scope: 'run',
-    withoutMarket: true,
     summary: 'Ends an unfinished day, with a reason.',
     description: 'Published closes and delivered files are kept. The next day publishes closes that are still missing.',
     versioned: true,
@@ -285,7 +274,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     path: '/schedules/{schedule_id}/backfill',
     call: 'days.backfill',
     scope: 'run',
-    withoutMarket: true,
     summary: 'Performs the days of a range of sessions, oldest first.',
     description: 'Days that are done are not changed.',
     versioned: true,
@@ -298,7 +286,6 @@ export const scheduleRoutes = defineRoutes('schedules', {
     method: 'GET',
     path: '/schedules/{schedule_id}/judgements',
     scope: 'read',
-    withoutMarket: true,
     summary: 'Lists the register of the decisions about the days of a schedule, with their reasons.',
     params,
     query: defineObject(() => ({

@@ -26,6 +26,7 @@ import {
   formatMoney,
   formatPercent,
 } from '../../words/numbers.js';
+import type { RunPartProps } from './run-tabs.js';
 
 /**
  * Returns the columns of the corporate actions of an index. Index points and changes of the divisor have a column only
@@ -357,13 +358,8 @@ const createExitColumns = (
   },
 ];
 
-interface ActionsProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
 /** Renders the effects of past and announced corporate actions on the index. */
-export function Actions({ id, run }: ActionsProps) {
+export function Actions({ id, run }: RunPartProps) {
   const range = findChosenRange();
   // Without a range, the query includes actions after the end of the run.
   const query = { ...readShownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };

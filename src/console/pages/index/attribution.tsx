@@ -4,7 +4,6 @@ import type {
   FactorAttributionView,
   GroupAttributionRow,
   GroupAttributionView,
-  OverviewView,
   PerformanceView,
 } from '#clients/typescript/divisor.js';
 import { Choice, Select } from '../../components/controls/choice.js';
@@ -34,6 +33,7 @@ import {
   getSignClass,
 } from '../../words/numbers.js';
 import { createGroupSteps, createSteps, listContributors, splitBySign, sumContributions } from './attribution-steps.js';
+import type { RunPartProps } from './run-tabs.js';
 
 interface AttributionTotalProps {
   readonly view: AttributionView;
@@ -257,11 +257,6 @@ const COLUMNS: readonly Column<Row>[] = [
 /** Address value for attribution without a benchmark. */
 const NO_EFFECT = '-';
 
-interface AttributionProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
 /** Returns the index against which the attribution is computed: the index in the address, or the benchmark of the run. */
 function useReference(id: string) {
   const indices = useList('indices');
@@ -287,7 +282,7 @@ function useReference(id: string) {
  * Renders the attribution of the return of a range: cumulative steps, groups and securities. Without a benchmark, the
  * steps state everything about the sectors.
  */
-export function Attribution({ id, run }: AttributionProps) {
+export function Attribution({ id, run }: RunPartProps) {
   const range = findChosenRange();
   const window = { ...readShownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const { options, variant, usual, against, isKnown } = useReference(id);

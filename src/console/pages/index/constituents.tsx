@@ -1,6 +1,5 @@
 import type {
   ConstituentRow,
-  OverviewView,
   WeightsView,
   ExplainedRule,
   IndexExplanation,
@@ -32,14 +31,10 @@ import { formatDecisionBasis } from '../../words/methodology.js';
 import { formatChoice } from '../../words/labels.js';
 import { useDefinitionRun } from './run-settings.js';
 import './explanation.css';
-
-interface ConstituentsProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
+import type { RunPartProps } from './run-tabs.js';
 
 /** Renders the constituents on a date with their target weights. Each constituent links to its explanation. */
-export function Constituents({ id, run }: ConstituentsProps) {
+export function Constituents({ id, run }: RunPartProps) {
   const shownDate = getParameter('on') ?? run.end;
   const openName = getParameter('name');
   const weights = useResource(`weights ${formatRunKey(id)} ${shownDate}`, createWeightsReader(id, shownDate, false), {

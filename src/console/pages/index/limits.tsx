@@ -19,6 +19,7 @@ import { service, useList, useResource } from '../../state/service.js';
 import { formatIndexAddress, formatRebalanceAddress } from '../../words/addresses.js';
 import { countValues, formatCount, formatPercent, formatPoints } from '../../words/numbers.js';
 import { formatInUnit } from '../../words/quantities.js';
+import type { RunPartProps } from './run-tabs.js';
 
 type Row = LimitsView['rows'][number];
 
@@ -154,11 +155,6 @@ function createBreachColumns(rows: LimitsView['rows']): readonly Column<Breach>[
   ];
 }
 
-interface LimitsProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
 type Rule = NonNullable<LimitsView['rule']>;
 
 /** Prefix of constraint sets. It distinguishes them from rules in the same list. */
@@ -168,7 +164,7 @@ const SET_PREFIX = 'set:';
 const formatRule = (rule: string): string => rule.replace('_', ' ').replaceAll('_', '/');
 
 /** Renders how a regulatory concentration rule or a constraint set is met on every session. */
-export function Limits({ id, run }: LimitsProps) {
+export function Limits({ id, run }: RunPartProps) {
   const schemas = useSchemas();
   const sets = useList('constraint sets');
   const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];

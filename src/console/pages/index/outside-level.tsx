@@ -1,4 +1,4 @@
-import type { DifferenceCause, DifferencesView, JobStatus, OverviewView } from '#clients/typescript/divisor.js';
+import type { DifferenceCause, DifferencesView, JobStatus } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
@@ -21,11 +21,7 @@ import { readShownRun } from '../../state/runs.js';
 import { may, service, useResource } from '../../state/service.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatDecimal, formatFigure } from '../../words/numbers.js';
-
-interface OutsideLevelProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
+import type { RunPartProps } from './run-tabs.js';
 
 type Variant = 'price' | 'total' | 'net';
 
@@ -88,7 +84,7 @@ function parseLevels(text: string): ParsedLevels {
 }
 
 /** Tab that explains why a level from outside differs from the run. */
-export function OutsideLevel({ id, run: { start: from, end: to } }: OutsideLevelProps) {
+export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps) {
   const last = useResource(`outside level ${id}`, (signal) => readLastExplanation(id, signal));
   const [chosen, setChosen] = useState<ChosenLevels | null>(null);
   const [refused, setRefused] = useState<string | null>(null);

@@ -55,6 +55,7 @@ import {
   listPublications,
   type LoggedPublication,
 } from '../../words/publication.js';
+import type { RunPartProps } from './run-tabs.js';
 
 interface LogProps {
   readonly id: string;
@@ -578,11 +579,6 @@ function Largest({
   );
 }
 
-interface VerificationProps {
-  readonly id: string;
-  readonly entries: readonly PublicationEntry[];
-}
-
 /** Result of a verification, and the hash of the last entry when it was made. */
 interface VerificationState {
   readonly head: string;
@@ -590,7 +586,7 @@ interface VerificationState {
 }
 
 /** Renders the verification of the log. The browser needs only the log and the public keys for it. */
-function Verification({ id, entries }: VerificationProps) {
+function Verification({ id, entries }: LogProps) {
   const [found, setFound] = useState<VerificationState | null>(null);
   const [isBusy, setBusy] = useState(false);
   const last = entries.at(-1)!; // the section is rendered only if there are entries
@@ -683,13 +679,8 @@ function State({ verdict }: { readonly verdict: LogVerdict | null }) {
   );
 }
 
-interface PublicationProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
 /** Renders the published closes, the verification of their log, and the unpublished closes of the run. */
-export function Publication({ id, run }: PublicationProps) {
+export function Publication({ id, run }: RunPartProps) {
   const log = useResource(`published ${id}`, (signal) => readLog(id, signal));
   const isEmpty = log.data === null;
   const entries = log.data?.entries ?? [];
@@ -765,11 +756,6 @@ const createCards = (id: string): readonly LinkCard[] => [
   },
 ];
 
-interface LevelsProps {
-  readonly id: string;
-  readonly entries: readonly PublicationEntry[];
-}
-
 /** Return variants of the published level. */
 const VARIANTS = [
   { id: 'price', label: 'Price' },
@@ -784,7 +770,7 @@ const areEqual = ({ net, total }: PublicationEntry): boolean =>
   net === total || (net !== null && total !== null && Math.abs(net / total - 1) < ROUNDING);
 
 /** Renders the published levels. If a close was restated, its last published level is shown. */
-function Levels({ id, entries }: LevelsProps) {
+function Levels({ id, entries }: LogProps) {
   const { dates, lines, isUntaxed } = useMemo(() => {
     const last = [...new Map(entries.map((entry) => [entry.date, entry])).values()].toSorted((a, b) =>
       a.date < b.date ? -1 : 1,

@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
+import type { RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT_UNIT } from '../../components/chart/series.js';
 import { ExportMenu } from '../../components/controls/menu.js';
@@ -16,6 +16,7 @@ import { formatBps, formatCost, formatCount, formatDecimal, formatPercent } from
 import { computeYearlySum } from '../../words/statistics.js';
 import type { OrdersProps } from '../rebalance/rebalance-page.js';
 import { findLastScheduled, listHeldRebalances } from './performance.js';
+import type { RunPartProps } from './run-tabs.js';
 
 /** Rebalance with the number of constituents that left after the rebalance before it. */
 interface Row extends RebalanceRow {
@@ -144,13 +145,8 @@ const Orders = createLazyComponent<OrdersProps>(
   async () => (await import('../rebalance/rebalance-page.js')).Orders,
 );
 
-interface RebalancesProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
 /** Renders all rebalances of the run and the next scheduled rebalances. */
-export function Rebalances({ id, run }: RebalancesProps) {
+export function Rebalances({ id, run }: RunPartProps) {
   const list = useAnswer('listRebalances', { params: { index_id: id }, query: readShownRun() });
   const indices = useList('indices');
   // Only an index has orders. A strategy trades under its own terms.

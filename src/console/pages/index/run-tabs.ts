@@ -3,7 +3,7 @@ import type { OverviewView } from '#clients/typescript/divisor.js';
 import { createLazyComponent } from '../../components/feedback.js';
 import type { Tab } from '../../components/layout/tabs.js';
 
-interface RunPartProps {
+export interface RunPartProps {
   readonly id: string;
   readonly run: OverviewView;
 }

@@ -43,6 +43,7 @@ import {
 } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { createDrawdownScenarios, createWindowScenarios } from './scenario-windows.js';
+import type { RunPartProps } from './run-tabs.js';
 
 /** Results of the scenarios that the service accepted, and errors of the other scenarios. */
 interface ScenarioAnswer {
@@ -690,15 +691,10 @@ const SECURITY_COLUMNS: readonly Column<NameRow>[] = [
   },
 ];
 
-interface ScenariosProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
-
 /**
  * Renders the returns of the run's holdings in historical windows and after shocks. The address contains the scenarios.
  */
-export function Scenarios({ id, run }: ScenariosProps) {
+export function Scenarios({ id, run }: RunPartProps) {
   const text = getParameter('scenarios');
   const knownScenarios = useKnownScenarios(id);
   const { id: store, hasNoDates } = useScenarioStore();

@@ -15,18 +15,14 @@ import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { formatDecimal, formatPercent } from '../../words/numbers.js';
 import { listGroupColumns, NoGroupColumn } from '../../components/securities.js';
 import { Field } from '../../components/form/field.js';
-
-interface WeightsProps {
-  readonly id: string;
-  readonly run: OverviewView;
-}
+import type { RunPartProps } from './run-tabs.js';
 
 /** Maximum number of groups with their own colour, and maximum number of securities with their own colour. */
 const GROUPS_MAX = COLOUR_COUNT - 1;
 const NAMES_MAX = 5;
 
 /** Renders weights over time, by sector or another column, and for the largest securities. */
-export function Weights({ id, run }: WeightsProps) {
+export function Weights({ id, run }: RunPartProps) {
   const fields = useFieldsOfRun(run);
   const columns = listGroupColumns(fields.data);
   const by = getParameter('by') ?? columns?.[0] ?? null;

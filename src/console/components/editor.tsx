@@ -194,7 +194,7 @@ export function Editor(props: EditorProps) {
 }
 
 /** Kind of stored documents whose pages read, save and delete them by the operations of the kind. */
-export interface DocumentKind {
+export interface EditedKind {
   readonly kind: VersionedNoun;
   /** Operation that reads a document. Default: `get` with the name of the kind. */
   readonly reads?: 'getSchedulePlan';
@@ -210,7 +210,7 @@ export interface DocumentKind {
 }
 
 interface DocumentEditorProps {
-  readonly of: DocumentKind;
+  readonly of: EditedKind;
   /** Null for a new document. */
   readonly id: string | null;
   /** Creates a new document. */
@@ -256,7 +256,7 @@ export function DocumentEditor({ of, id, create, origin = [], children }: Docume
 }
 
 async function readDocument(
-  { kind, reads, derived = [] }: DocumentKind,
+  { kind, reads, derived = [] }: EditedKind,
   id: string,
   signal?: AbortSignal,
 ): Promise<OpenedDocument> {
@@ -272,7 +272,7 @@ async function readDocument(
 type IndexBody = Operations['putIndex']['request']['body'];
 
 /** Writes a document. The service validates it. */
-function putDocument({ kind, defaults, hasId = false }: DocumentKind, document: JsonObject, write: WriteTerms) {
+function putDocument({ kind, defaults, hasId = false }: EditedKind, document: JsonObject, write: WriteTerms) {
   const { parameter } = createRoutes({ kind, id: '' });
   const { [parameter]: id, ...others } = document;
   const { routes, params } = createRoutes({ kind, id: String(id) });
@@ -280,7 +280,7 @@ function putDocument({ kind, defaults, hasId = false }: DocumentKind, document: 
   return service.value.callWithEtag(`put${routes}` as 'putIndex', { params, body, ...write });
 }
 
-function deleteDocument({ kind }: DocumentKind, id: string): Promise<unknown> {
+function deleteDocument({ kind }: EditedKind, id: string): Promise<unknown> {
   const { routes, params } = createRoutes({ kind, id });
   return service.value.call(`delete${routes}` as 'deleteIndex', { params });
 }

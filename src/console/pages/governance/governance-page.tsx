@@ -45,7 +45,7 @@ import {
 } from './open-work.js';
 import { isPublished, PublishedThrough, useGovernance } from './published-logs.js';
 import { DECISION_WORDS, ERROR_KINDS, REGISTERS } from './registers.js';
-import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { DocumentEditor, type EditedDocument, type EditedKind, IdField } from '../../components/editor.js';
 import { KindList, listRows } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
 import { ReadOnly } from '../../components/permission.js';
@@ -798,7 +798,7 @@ const COLUMNS: readonly Column<GovernancePageStatement>[] = [
 ];
 
 /** Family of documents whose forms are generated from their schemas. */
-interface Family extends DocumentKind {
+interface Family extends EditedKind {
   readonly kind: 'client' | 'procedure';
   readonly schema: string;
   /** Members that list objects of different kinds, shown after the other fields. */

@@ -3,7 +3,7 @@ import '../../components/json-document.css';
 import { useEffect, useId, useState } from 'preact/hooks';
 import type { Finding, ListedPlugin, Operations, PluginPreview } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
-import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { DocumentEditor, type EditedDocument, type EditedKind, IdField } from '../../components/editor.js';
 import { Badge, createLazyComponent, useFindingField, Problem, RowsSkeleton } from '../../components/feedback.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
@@ -136,7 +136,7 @@ const listRows = (value: Json | undefined, first: string): readonly Row[] =>
 
 const createObject = (rows: readonly Row[]): JsonObject => Object.fromEntries(rows.filter(([name]) => name !== ''));
 
-const PLUGINS: DocumentKind = {
+const PLUGINS: EditedKind = {
   kind: 'plug-in',
   derived: ['sha256', 'updated_at'],
   list: '/console/plugins',

@@ -14,7 +14,7 @@ import type {
 import { ActionButton, Download } from '../../components/controls/action-button.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
 import { Select } from '../../components/controls/choice.js';
-import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { DocumentEditor, type EditedDocument, type EditedKind, IdField } from '../../components/editor.js';
 import { Answered, createLazyComponent, EmptyState } from '../../components/feedback.js';
 import { KindList } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas } from '../../components/form/schema-form.js';
@@ -588,7 +588,7 @@ function ReportSchedules({ templateId, index }: ReportSchedulesProps) {
   );
 }
 
-const TEMPLATES: DocumentKind = {
+const TEMPLATES: EditedKind = {
   kind: 'template',
   hasId: true,
   list: '/console/reports',

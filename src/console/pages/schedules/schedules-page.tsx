@@ -6,7 +6,7 @@ import type {
   ScheduleDaySummary,
 } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton } from '../../components/controls/button.js';
-import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { DocumentEditor, type EditedDocument, type EditedKind, IdField } from '../../components/editor.js';
 import { Badge } from '../../components/feedback.js';
 import { KindList, listRows } from '../../components/form/row-list.js';
 import { SchemaForm, type Schemas, useSchemas } from '../../components/form/schema-form.js';
@@ -144,7 +144,7 @@ function Files({ at, files, findings, onChange }: FilesProps) {
   );
 }
 
-const SCHEDULES: DocumentKind = {
+const SCHEDULES: EditedKind = {
   kind: 'schedule',
   reads: 'getSchedulePlan',
   derived: ['updated_at'],

@@ -4,7 +4,7 @@ import './watchlists.css';
 import { useId, useMemo, useRef, useState } from 'preact/hooks';
 import type { IdentifierSearch, Watchlist } from '#clients/typescript/divisor.js';
 import { Button, Icon, LinkButton, Popover } from '../../components/controls/button.js';
-import { DocumentEditor, type DocumentKind, type EditedDocument, IdField } from '../../components/editor.js';
+import { DocumentEditor, type EditedDocument, type EditedKind, IdField } from '../../components/editor.js';
 import { Answered, Badge, Banner, FiguresSkeleton, ValueSkeleton } from '../../components/feedback.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { addSign, type LabelledFigure, Metrics } from '../../components/layout/facts.js';
@@ -121,7 +121,7 @@ function suggestionsFor(
     .slice(0, SUGGESTED_MAX);
 }
 
-const WATCHLISTS: DocumentKind = {
+const WATCHLISTS: EditedKind = {
   kind: 'watchlist',
   derived: ['updated_at', 'unknown'],
   list: '/console/watchlists',

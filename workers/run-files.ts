@@ -206,16 +206,11 @@ function openPastCache(path: string): number | undefined {
 }
 
 /**
- * Position at which the comparison begins, as a share of the file. Weights come before levels, and only levels differ
- * between runs that hold the same securities.
- */
-const COMPARISON_START = 2 / 3;
-
-/**
  * Returns true if a stored file exists with these bytes.
- * @cost one read of the file up to the first difference, beginning with its last third
+ * @param begin offset of the first part to compare; the bytes before it are compared at the end
+ * @cost one read of the file up to the first difference
  */
-export function isContentOf(path: string, bytes: Uint8Array): boolean {
+export function isContentOf(path: string, bytes: Uint8Array, begin = 0): boolean {
   let file: number;
   try {
     file = openSync(path, 'r');
@@ -224,8 +219,7 @@ export function isContentOf(path: string, bytes: Uint8Array): boolean {
   }
   try {
     if (fstatSync(file).size !== bytes.length) return false;
-    const tail = Math.floor(bytes.length * COMPARISON_START);
-    return isEqualFrom(file, bytes, tail, bytes.length) && isEqualFrom(file, bytes, 0, tail);
+    return isEqualFrom(file, bytes, begin, bytes.length) && isEqualFrom(file, bytes, 0, begin);
   } finally {
     closeSync(file);
   }

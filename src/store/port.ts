@@ -149,19 +149,29 @@ export function createCommitListeners(onFailure: (cause: unknown) => void): Comm
   };
 }
 
-/** Small artifact whose bytes are complete before all work is done. Call either `end` or `drop`, once. */
+/** SHA-256 computed by another thread. */
+export interface ApartHash {
+  /** Adds bytes, which must not change before `hex` resolves. The hash of the first ones starts at once. */
+  begin(bytes: Uint8Array): void;
+  /** Returns the hash of all bytes as hexadecimal text. Called once, at the end. */
+  hex(): Promise<string>;
+}
+
+/** Artifact whose bytes are complete before all work is done. Call either `end` or `drop`, once. */
 export interface EarlyArtifact {
   /**
    * Starts to write and hash the bytes. Called once.
-   * @returns false if there are too many bytes for an early write
-   * @cost one pass of SHA-256, a copy to the page cache of the operating system
+   * @param final number of bytes at the begin that no longer change; `end` writes the others. Default: all
+   * @returns false if these bytes cannot be written early
+   * @cost small bytes: one pass of SHA-256, a copy to the page cache of the operating system; large bytes: none
    */
-  begin(bytes: Uint8Array): boolean;
+  begin(bytes: Uint8Array, final?: number): boolean;
   /**
    * Completes the file under its final name. `settle` of the store then makes the name durable. A failure leaves no
    * file.
+   * @throws Refusal STORAGE_FULL
    */
-  end(): Promise<{ readonly bytes: number; readonly sha256: string }>;
+  end(options?: Pick<WriteOptions, 'onWritten'>): Promise<{ readonly bytes: number; readonly sha256: string }>;
   /** Deletes the draft of the file. */
   drop(): Promise<void>;
 }
@@ -400,9 +410,10 @@ export interface ArtifactWriter {
   /**
    * Opens an artifact that is written to disk while its thread keeps computing. Absent if the writer does not support
    * this.
+   * @param hashApart creates the hash of large bytes. Default: large bytes are not written early
    * @throws Refusal STORAGE_FULL
    */
-  early?(name: string): Promise<EarlyArtifact>;
+  early?(name: string, hashApart?: () => ApartHash | undefined): Promise<EarlyArtifact>;
 }
 
 export interface WriteOptions {

@@ -20,7 +20,7 @@ import type {
 } from '#jobs/tasks/messages.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 import { isFull } from '#market/panels/market-transfer.js';
-import type { ArtifactRef, EarlyArtifact, WriteOptions } from '#store/port.js';
+import type { ApartHash, ArtifactRef, EarlyArtifact, WriteOptions } from '#store/port.js';
 import { createJsonWriter, type JsonBytesWriter, type JsonSink } from '#views/json/writer.js';
 import { isContentOf } from '../run-files.js';
 
@@ -214,13 +214,23 @@ export async function writeOutputs<C extends Readonly<Record<string, Content>>>(
 
 /** Artifact of a task. Its bytes may be complete before the task ends. */
 export interface EarlyOutput {
-  /** Starts to write the likely final bytes to disk while the task computes. */
-  begin(bytes: Uint8Array<ArrayBuffer>): void;
+  /**
+   * Starts to write the likely final bytes to disk while the task computes.
+   * @param final number of bytes at the begin that no longer change. Default: all
+   */
+  begin(bytes: Uint8Array<ArrayBuffer>, final?: number): void;
   /**
    * Completes the artifact, which is on disk once the attempt has completed. If the bytes equal those of `begin`, uses
    * the write that `begin` started.
    */
-  end(bytes: Uint8Array<ArrayBuffer>): Promise<ArtifactRef>;
+  end(bytes: Uint8Array<ArrayBuffer>, options?: Pick<WriteOptions, 'onWritten'>): Promise<ArtifactRef>;
+}
+
+interface EarlyOptions {
+  /** False if the task begins nothing. Default: true. */
+  readonly mayBegin?: boolean;
+  /** Creates the hash of large bytes. Default: large bytes are not written early. */
+  readonly hashApart?: () => ApartHash | undefined;
 }
 
 /**
@@ -231,10 +241,11 @@ export async function runWithEarlyOutput<F extends string, T>(
   outputs: TaskOutputs<F>,
   file: F,
   run: (output: EarlyOutput) => Promise<T>,
+  { mayBegin = true, hashApart }: EarlyOptions = {},
 ): Promise<T> {
   const name = outputs.names[file];
   const writer = openArtifactWriter(outputs.destination);
-  let earlyArtifact: EarlyArtifact | undefined = await writer.early?.(name);
+  let earlyArtifact: EarlyArtifact | undefined = mayBegin ? await writer.early?.(name, hashApart) : undefined;
   let startedBytes: Uint8Array | undefined;
 
   async function dropArtifact(): Promise<void> {
@@ -243,21 +254,21 @@ export async function runWithEarlyOutput<F extends string, T>(
     await droppedArtifact?.drop();
   }
 
-  async function endArtifact(bytes: Uint8Array): Promise<ArtifactRef> {
+  async function endArtifact(bytes: Uint8Array, options: Pick<WriteOptions, 'onWritten'> = {}): Promise<ArtifactRef> {
     const openArtifact = earlyArtifact;
     if (openArtifact !== undefined && startedBytes === bytes) {
       earlyArtifact = undefined;
-      return { name, ...(await openArtifact.end()) };
+      return { name, ...(await openArtifact.end(options)) };
     }
     await dropArtifact();
-    const [ref] = await writer.write([{ name, bytes }], { isSettledLater: true });
+    const [ref] = await writer.write([{ name, bytes }], { ...options, isSettledLater: true });
     return ref!;
   }
 
   try {
     return await run({
-      begin(bytes) {
-        if (earlyArtifact?.begin(bytes)) startedBytes = bytes;
+      begin(bytes, final) {
+        if (earlyArtifact?.begin(bytes, final)) startedBytes = bytes;
       },
       end: endArtifact,
     });
@@ -274,19 +285,21 @@ export type StoredArtifacts = ReadonlyMap<string, string>;
 /**
  * Finds contents that are already stored in a local folder. A stored file with the same bytes is not damaged, and its
  * hash need not be computed again.
+ * @param begins offset at which the comparison of a content begins. Default: 0
  * @cost one read of the files of equal size, up to the first different byte
  */
 export function findStoredAlready(
   outputs: OutputDestination,
   contents: Readonly<Record<string, Uint8Array | null>>,
   stored: Readonly<Record<string, ArtifactRef | undefined>> = {},
+  begins: Readonly<Record<string, number>> = {},
 ): StoredArtifacts {
   const repeatedHashes = new Map<string, string>();
   for (const [file, bytes] of Object.entries(contents)) {
     const artifactRef = stored[file];
     if (!bytes || artifactRef?.bytes !== bytes.length) continue;
     const path = findOutputPath(outputs, artifactRef);
-    if (path !== undefined && isContentOf(path, bytes)) repeatedHashes.set(file, artifactRef.sha256);
+    if (path !== undefined && isContentOf(path, bytes, begins[file])) repeatedHashes.set(file, artifactRef.sha256);
   }
   return repeatedHashes;
 }

@@ -15,7 +15,7 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
 import { type Memory, PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/placement.js';
 import { openColumns, type RangeReader } from '#domain/backtest/run-file/read.js';
-import { createRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles, type FilesOptions, type RunFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { assertMeasured } from '#domain/backtest/summary.js';
 import { toCanonicalJson } from '#domain/base/json.js';
@@ -35,6 +35,7 @@ import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { CheckedFiles, EarlierContentFiles, TaskControl } from '#jobs/tasks/messages.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { Engine } from '#kernels/engines/engine.js';
+import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 import {
   changesEarlierDays,
   comparePrefixes,
@@ -56,11 +57,13 @@ import {
 import {
   copyOutput,
   createRunMemory,
+  type EarlyOutput,
   findOutputPath,
   findStoredAlready,
   formatPricesKey,
   getPricesHash,
   rememberPrices,
+  runWithEarlyOutput,
   writeOutputs,
 } from '../output/task-outputs.js';
 import { hasContent, rememberWritten, resolveSibling, useRunFile } from '../run-files.js';
@@ -359,8 +362,7 @@ type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'ch
 };
 
 /** Files of a run before they are written. */
-export interface ComputedFiles {
-  readonly columns: Uint8Array<ArrayBuffer>;
+export interface ComputedFiles extends Pick<RunFiles, 'columns' | 'weightsEnd'> {
   /**
    * Prices in a separate file. They are null if the columns contain the prices. They are also null for an extended run,
    * which uses the price file of the stored run.
@@ -376,13 +378,18 @@ export interface ComputedFiles {
 
 type WrittenFiles = Pick<TaskOutput<'backtest'>, RunFileName | 'unwritten'>;
 
-/** Writes the files of a run that are not stored yet. @throws Refusal STORAGE_FULL */
+/**
+ * Writes the files of a run that are not stored yet.
+ * @param early output of the columns, whose write may have begun
+ * @throws Refusal STORAGE_FULL
+ */
 export async function writeRunFiles(
   input: ThreadInput<'backtest'>,
   computedFiles: ComputedFiles,
+  early: Pick<EarlyOutput, 'end'>,
 ): Promise<WrittenFiles> {
   const { outputs, checkedFiles, plan, storedFiles } = input;
-  const { columns, checkpoint, areColumnsKept } = computedFiles;
+  const { columns, weightsEnd, checkpoint, areColumnsKept } = computedFiles;
   const contents = {
     plan: copyOutput(toCanonicalJson(plan)),
     columns, // not copied, because the memory is reused only after the write
@@ -392,17 +399,22 @@ export async function writeRunFiles(
     key: formatPricesKey(input.market, computedFiles.prices),
     stored: findStoredPrices(input, computedFiles),
   };
-  const storedOutputs = findStoredAlready(outputs, contents, storedFiles);
+  const storedOutputs = findStoredAlready(outputs, contents, storedFiles, { columns: weightsEnd });
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
       await rememberWritten(checkedFiles, file);
   };
   const ownSeparatePrices = prices?.stored === undefined ? computedFiles.prices : null;
-  const { prices: artifactRef, ...files } = await writeOutputs(
+  const areColumnsStored = storedOutputs.has('columns');
+  const columnsOutput = areColumnsStored ? null : early.end(columns, { onWritten });
+  const otherOutputs = writeOutputs(
     outputs,
-    { ...contents, prices: ownSeparatePrices },
+    { ...contents, columns: areColumnsStored ? columns : null, prices: ownSeparatePrices },
     { again: storedOutputs, onWritten },
   );
+  await Promise.allSettled([columnsOutput, otherOutputs]); // a failed task writes nothing afterwards
+  const { prices: artifactRef, ...others } = await otherOutputs;
+  const files = { ...others, columns: (await columnsOutput) ?? others.columns! }; // one of the two writes has the columns
   if (prices && artifactRef) rememberPrices(prices.key, artifactRef.sha256);
   return {
     ...files,
@@ -465,14 +477,27 @@ for (const { release } of [runMemory, fileMemory]) releaseAtRest(release);
  * Runs a backtest. Extends the stored run if the result is the same, otherwise computes a full run. The texts of a run
  * are not stored; they are created on each read.
  */
-export const backtest: Task<'backtest'> = async (input, control) => {
-  const { files, ...run } = await runOnEngine((engine) => computeWholeOrExtendedRun(engine, input, control));
-  control.report(0.95);
-  const writtenFiles = await writeRunFiles(input, files);
-  runMemory.giveBack();
-  fileMemory.giveBack();
-  return { ...run, ...writtenFiles };
-};
+export const backtest: Task<'backtest'> = async (input, control) =>
+  runWithEarlyOutput(
+    input.outputs,
+    'columns',
+    async (early) => {
+      const { files, ...run } = await runOnEngine((engine) =>
+        computeWholeOrExtendedRun(engine, input, control, early.begin),
+      );
+      control.report(0.95);
+      const writtenFiles = await writeRunFiles(input, files, early);
+      runMemory.giveBack();
+      fileMemory.giveBack();
+      return { ...run, ...writtenFiles };
+    },
+    { mayBegin: !isLikelyStored(input), hashApart: loadSystemSha256 },
+  );
+
+/** Returns true if a run probably extends the stored run or equals it, so that its columns are not written as a whole. */
+function isLikelyStored({ stored }: Pick<ThreadInput<'backtest'>, 'stored'>): boolean {
+  return stored === 'no_new_session' || (stored !== null && typeof stored === 'object');
+}
 
 /** Computes the files of a run and discards them. This compiles the code and prepares market and prices for runs. */
 export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
@@ -493,9 +518,11 @@ function computeWholeOrExtendedRun(
   engine: Engine,
   input: ThreadInput<'backtest'>,
   control: TaskControl,
+  onPlaced: RunOrder['onPlaced'],
 ): ComputedBacktest {
   const { stored = null } = input;
-  if (stored === null || typeof stored === 'string') return computeWholeRun(engine, input, control, stored);
+  if (stored === null || typeof stored === 'string')
+    return computeWholeRun(engine, { ...input, onPlaced }, control, stored);
   try {
     return computeExtendedRun(engine, { ...input, stored }, control);
   } catch (thrown) {
@@ -511,7 +538,7 @@ function computeWholeRun(
   fullRunReason: FullRunReason | null,
 ): ComputedBacktest {
   const { plan, engineVersion, market: handle } = input;
-  const { run, columns, prices } = runForDataset(
+  const { run, ...runFiles } = runForDataset(
     engine,
     { ...input, memory: runMemory.take, fileMemory: fileMemory.take },
     control,
@@ -521,8 +548,7 @@ function computeWholeRun(
   return {
     ...createStamp(input),
     files: {
-      columns,
-      prices,
+      ...runFiles,
       checkpoint: canBeExtended
         ? encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: createCheckpoint(run) })
         : null,
@@ -549,7 +575,14 @@ function computeExtendedRun(
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   return {
     ...createStamp(input),
-    files: { columns: run.columns, prices: null, checkpoint: run.state, areColumnsKept: false, look: () => {} },
+    files: {
+      columns: run.columns,
+      weightsEnd: 0,
+      prices: null,
+      checkpoint: run.state,
+      areColumnsKept: false,
+      look: () => {},
+    },
     ...createSpan(run.days),
     called: null,
     fullRunReason: null,
@@ -565,12 +598,12 @@ export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models
   readonly memory?: Memory;
   /** Memory for columns that do not fit into it. Default: new memory. */
   readonly fileMemory?: Memory;
-};
+} & Pick<FilesOptions, 'onPlaced'>;
 
 /** Runs a plan and writes its columns. @throws Refusal */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory, fileMemory }: RunOrder,
+  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory, fileMemory, onPlaced }: RunOrder,
   control: TaskControl,
 ): RunFiles & { readonly run: Run } {
   const market = openCachedMarket(handle);
@@ -593,6 +626,7 @@ export function runForDataset(
     ...createRunFiles(run, {
       contentHash: market.contentHash,
       inPlace: true,
+      onPlaced,
       ...(fileMemory && { memory: fileMemory }),
     }),
   };

@@ -253,7 +253,7 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Ba
     const differences = [
       [peer.level, run.index.book.value.at(-1)!],
       [peer.value, run.portfolio.value.at(-1)!],
-      [peer.uncapped, run.uncapped!.at(-1)!],
+      [peer.uncapped, run.uncapped!().value.at(-1)!],
       [peer.costs, sumValues(trades.costs)],
       [peer.units, sumValues(trades.units.map(Math.abs))],
     ].map(([a, b]) => Math.abs(a - b) / b);

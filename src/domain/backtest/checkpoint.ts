@@ -4,7 +4,7 @@ import type { Finding } from '../base/findings.js';
 import { findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { BenchmarkRun, SeriesEnd } from '../books/benchmark.js';
-import { type Book, type StoredBook, type StoredFollower, toStoredBook } from '../books/book.js';
+import { type Book, shortenBookEnd, type StoredBook, type StoredFollower, toStoredBook } from '../books/book.js';
 import {
   type Composition,
   type Compositions,
@@ -113,6 +113,7 @@ export interface RecentIndex {
  */
 export function createCheckpoint(run: Run): RunCheckpoint {
   const { index, parent, benchmark, portfolio, rebalances, reached } = run;
+  const { findings, stale, solves, ...ends } = run.remains;
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
@@ -136,7 +137,7 @@ export function createCheckpoint(run: Run): RunCheckpoint {
     parent: parent && toStoredIndex(parent.book),
     benchmark: benchmarkIndex && toStoredIndex(benchmarkIndex.book),
     series: benchmark?.end ?? null,
-    remains: run.remains,
+    remains: { ...ends, uncapped: run.uncapped && shortenBookEnd(run.uncapped()), findings, stale, solves },
     latest: rebalances.at(-1)!.weights,
     recent: listRecentIndices(run.plan, plainIndices),
   };

@@ -334,7 +334,6 @@ export function runBacktest(input: RunInput): Run {
     ...reportPartialLastSession(portfolio),
   ];
   const { variants, published, ends } = computeVariants(index, plan, to);
-  const rawBook = simulateUncapped(compositions, to);
   return {
     plan,
     document,
@@ -356,14 +355,16 @@ export function runBacktest(input: RunInput): Run {
     findings: selectReportedFindings(findings, { assumptions, since: formatDay(rebalances[0]!.date) }),
     variants,
     published,
-    uncapped: rawBook && rawBook.value,
-    remains: { ...ends, uncapped: rawBook && shortenBookEnd(rawBook), findings, stale, solves: computedRun.solves },
+    uncapped: createUncapped(compositions, to),
+    remains: { ...ends, findings, stale, solves: computedRun.solves },
   };
 }
 
-/** Simulates the index without caps and floor. Returns null if its weighting has neither. */
-function simulateUncapped(compositions: Compositions, to: number): Book | null {
-  return isCapped(compositions) ? simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
+/** Returns the book of the index without caps and floor. Returns null if its weighting has neither. */
+function createUncapped(compositions: Compositions, to: number): Run['uncapped'] {
+  if (!isCapped(compositions)) return null;
+  let book: Book | undefined;
+  return () => (book ??= simulateIndexBook({ compositions, to, uncapped: true, isBrief: true }));
 }
 
 function runParent(composer: Composer, parentId: string, end: number): IndexRun {

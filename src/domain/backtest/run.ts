@@ -207,10 +207,14 @@ export interface Run {
    * its own book.
    */
   readonly published: Book | null;
-  /** Index level without the cap, on the dates of the index book. Null if the index has no cap. */
-  readonly uncapped: Float64Array | null;
+  /**
+   * Returns the levels of the index without the cap, on the dates of the index book. Null if the index has no cap. The
+   * first call simulates the book: the file of a run is written and hashed meanwhile.
+   * @throws Refusal NUMERIC_FAILURE
+   */
+  readonly uncapped: (() => Book) | null;
   /** State for an extension of the run, in addition to the end states of its books. */
-  readonly remains: RunEndState;
+  readonly remains: Omit<RunEndState, 'uncapped'>;
 }
 
 /** Index in one return variant on the dates of the index book, [B] each. */

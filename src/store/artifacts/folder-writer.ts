@@ -4,7 +4,7 @@ import { type FileHandle, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ProducedBytes } from '#base/bytes.js';
 import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN, releaseAtRest } from '#base/memory.js';
-import type { ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
+import type { ApartHash, ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
 import { closeBy, syncFolder, openBy, PART_BYTES, writePart } from './durable-files.js';
 import { callDirectly, type FolderCall, type FolderGuard, noGuard, WRITE_MS } from './folder-calls.js';
 import type { FreeSpace } from './free-space.js';
@@ -15,52 +15,105 @@ interface EarlyPaths {
   readonly path: string;
 }
 
+/** Paths and tools of a file that is written early. */
+interface EarlyFile extends EarlyPaths {
+  readonly name: string;
+  readonly freeSpace: FreeSpace;
+  readonly hashApart: (() => ApartHash | undefined) | undefined;
+}
+
+/** Started write of a file. */
+interface StartedWrite {
+  readonly bytes: number;
+  /** Writes what is left. @returns the SHA-256 of the file */
+  end(): Promise<string>;
+  /** Resolves when no other thread reads the bytes. */
+  settled(): Promise<unknown>;
+}
+
 /**
  * Opens a file that a thread writes in the middle of its work. An asynchronous write would not continue before the end
- * of the work. The bytes are therefore copied to the page cache at once, and one flush writes them to disk meanwhile.
+ * of the work. Small bytes are therefore copied to the page cache at once, and one flush writes them to disk meanwhile.
+ * Large bytes are written directly and hashed by other threads, each with one call.
  */
-async function openEarly({ draft, path }: EarlyPaths): Promise<EarlyArtifact> {
+async function openEarly({ draft, path, name, freeSpace, hashApart }: EarlyFile): Promise<EarlyArtifact> {
   const handle = await openBy(callDirectly, draft, 'wx');
-  let pendingWrite: { readonly bytes: number; readonly sha256: string; readonly flushing: Promise<void> } | undefined;
+  const disk = hashApart && (await openDisk(callDirectly, draft, handle));
+  let startedWrite: StartedWrite | undefined;
 
-  async function drop(): Promise<void> {
-    await pendingWrite?.flushing.catch(() => {});
+  async function close(): Promise<void> {
+    await startedWrite?.settled();
+    await disk?.close();
     await handle.close();
-    await unlink(draft).catch(() => {}); // garbage collection removes it later, or a cancellation already did
+  }
+
+  function beginSmall(bytes: Uint8Array): StartedWrite {
+    const pendingFlush = startWrite(() => {
+      for (let offset = 0; offset < bytes.length;) offset += writeSync(handle.fd, bytes, offset);
+      return handle.datasync();
+    });
+    const sha256 = hash('sha256', bytes, 'hex');
+    return {
+      bytes: bytes.length,
+      end: () => pendingFlush.then(() => sha256),
+      settled: () => pendingFlush.catch(() => {}),
+    };
+  }
+
+  function beginLarge(bytes: Uint8Array, final: number): StartedWrite | undefined {
+    const bytesHash = isPlaced(bytes) ? hashApart?.() : undefined;
+    if (disk === undefined || bytesHash === undefined) return undefined;
+    const sectorBytes = final - (final % SECTOR_BYTES);
+    bytesHash.begin(bytes.subarray(0, final));
+    const pendingWrite = startWrite(() => disk.write(bytes.subarray(0, sectorBytes)));
+    let sha256: Promise<string> | undefined;
+    const endHash = (): Promise<string> => (sha256 ??= bytesHash.hex());
+    return {
+      bytes: bytes.length,
+      async end() {
+        await freeSpace.admit(bytes.length - LARGE_BYTES_MIN);
+        bytesHash.begin(bytes.subarray(final));
+        await pendingWrite;
+        await disk.write(bytes.subarray(sectorBytes));
+        await handle.datasync();
+        return endHash();
+      },
+      settled: () => Promise.allSettled([pendingWrite, endHash()]),
+    };
   }
 
   return {
-    begin(bytes) {
-      if (bytes.length >= LARGE_BYTES_MIN) return false;
-      const pendingFlush = startWrite(() => {
-        for (let offset = 0; offset < bytes.length;) offset += writeSync(handle.fd, bytes, offset);
-        return handle.datasync();
-      });
-      pendingWrite = { bytes: bytes.length, sha256: hash('sha256', bytes, 'hex'), flushing: pendingFlush };
-      return true;
+    begin(bytes, final = bytes.length) {
+      if (bytes.length >= LARGE_BYTES_MIN) startedWrite = beginLarge(bytes, final);
+      else if (final === bytes.length) startedWrite = beginSmall(bytes);
+      return startedWrite !== undefined;
     },
-    async end() {
-      const { bytes, sha256, flushing } = pendingWrite!; // `begin` was called
+    async end({ onWritten } = {}) {
+      const { bytes, end } = startedWrite!; // `begin` was called
       try {
-        await flushing;
+        const sha256 = await end();
+        await onWritten?.({ file: handle, name, bytes, sha256 });
         await rename(draft, path);
         return { bytes, sha256 };
       } catch (thrown) {
         await unlink(draft).catch(() => {}); // garbage collection removes it later
         throw thrown;
       } finally {
-        await handle.close();
+        await close();
       }
     },
-    drop,
+    async drop() {
+      await close();
+      await unlink(draft).catch(() => {}); // garbage collection removes it later, or a cancellation already did
+    },
   };
 }
 
 /** Starts a write. The code that awaits the write receives its error. */
 function startWrite(write: () => Promise<void>): Promise<void> {
-  const pendingFlush = (async () => write())();
-  pendingFlush.catch(() => {});
-  return pendingFlush;
+  const pendingWrite = (async () => write())();
+  pendingWrite.catch(() => {});
+  return pendingWrite;
 }
 
 /** Number of bytes that are copied and hashed at a time. They fit into the second-level cache. */
@@ -101,8 +154,7 @@ interface LargeFile {
  */
 async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promise<void> {
   const { path, handle, bytes, written } = file;
-  const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
-  const blockPair = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
+  const blockPair = isPlaced(bytes) ? undefined : (blockPairs.pop() ?? createBlockPair());
   const blocks = blockPair ? copyBlocks(bytes, hash, blockPair) : hashBlocks(bytes as Uint8Array, hash);
   const disk = await openDisk(call, path, handle);
   try {
@@ -119,6 +171,10 @@ async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile): Promis
     await disk.close();
   }
 }
+
+/** Returns true for bytes in memory from which the disk can transfer whole sectors. */
+const isPlaced = (bytes: Uint8Array | ProducedBytes): bytes is Uint8Array =>
+  bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
 
 /**
  * Copies and hashes blocks with two buffers. A block must be written before the block after the next one is requested.
@@ -254,10 +310,10 @@ export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: 
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   }
 
-  async function createEarly(name: string): Promise<EarlyArtifact> {
+  async function createEarly(name: string, hashApart?: () => ApartHash | undefined): Promise<EarlyArtifact> {
     await freeSpace.admit(LARGE_BYTES_MIN);
     const path = join(folder, name);
-    return openEarly({ draft: formatDraftPath(path), path });
+    return openEarly({ draft: formatDraftPath(path), path, name, freeSpace, hashApart });
   }
 
   return {

@@ -75,7 +75,7 @@ describe.each(['price', 'total'] as const)(
 
     test('levels of index, uncapped index and portfolio', () => {
       close(run.index.book.value, expected.index_level);
-      close(run.uncapped!, expected.uncapped_index_level);
+      close(run.uncapped!().value, expected.uncapped_index_level);
       close(run.level, expected.level);
       close(run.portfolio.value, expected.nav);
     });

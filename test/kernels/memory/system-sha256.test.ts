@@ -27,6 +27,16 @@ test('bytes are hashed as they are at the call, even if their memory changes', a
   expect(await hash.hex()).toBe(sha256(Buffer.concat([BYTES, new Uint8Array(10)])));
 });
 
+test('bytes are hashed in their memory, in the order of the calls', async ({ skip }) => {
+  if (loadSystemCalls() === null) skip('as above');
+  const hash = loadSystemSha256()!;
+  const shared = new Uint8Array(new SharedArrayBuffer(BYTES.length));
+  shared.set(BYTES);
+  for (let offset = 0; offset < shared.length; offset += 40_000) hash.begin(shared.subarray(offset, offset + 40_000));
+  await hash.add(BYTES.subarray(0, 10));
+  expect(await hash.hex()).toBe(sha256(Buffer.concat([BYTES, BYTES.subarray(0, 10)])));
+});
+
 test('hashes computed in parallel are independent', async ({ skip }) => {
   if (loadSystemCalls() === null) skip('as above');
   const hashes = Array.from({ length: 8 }, () => loadSystemSha256()!);

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { watchFreeSpace } from '#store/artifacts/free-space.js';
-import { LARGE_BYTES_MIN } from '#base/memory.js';
+import { allocatePageMemory, LARGE_BYTES_MIN } from '#base/memory.js';
+import type { ApartHash } from '#store/port.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
@@ -53,12 +54,75 @@ test('an artifact with a missing draft is discarded without an error, which woul
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('large bytes are not begun early', async () => {
+test('large bytes are not begun early without a hash on another thread, nor small ones in parts', async () => {
   const folder = await createFolder();
   const earlyWriter = await openEarlyWriter(folder, 'a.art');
   expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
+  expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN - 1), 4096)).toBe(false);
   expect(earlyWriter.begin(new Uint8Array(LARGE_BYTES_MIN - 1))).toBe(true);
   await earlyWriter.drop();
+});
+
+/** Returns a hash whose parts are computed later, as by another thread. */
+function createLaterHash(): ApartHash {
+  const laterHash = createHash('sha256');
+  let lastPart = Promise.resolve();
+  return {
+    begin: (bytes) => void (lastPart = lastPart.then(async () => void laterHash.update(bytes))),
+    hex: () => lastPart.then(() => laterHash.digest('hex')),
+  };
+}
+
+const openLargeWriter = (folder: string) =>
+  openArtifactWriter({ kind: 'folder', folder, lowWaterMark: {} }).early!('a.art', createLaterHash);
+
+/** Returns bytes of which the first ones are final: more than one block, and no whole number of sectors. */
+function createLargeBytes(): { readonly bytes: Uint8Array; readonly final: number; complete(): void } {
+  const length = LARGE_BYTES_MIN + 12_345;
+  const bytes = new Uint8Array(allocatePageMemory(length), 0, length);
+  const final = LARGE_BYTES_MIN - 777;
+  const fill = (from: number, to: number): void => {
+    for (let i = from; i < to; i++) bytes[i] = (i * 31 + (i >> 8)) & 255;
+  };
+  fill(0, final);
+  return { bytes, final, complete: () => fill(final, length) };
+}
+
+test('the first bytes of a large artifact are written before the others are known', async () => {
+  const folder = await createFolder();
+  const earlyWriter = await openLargeWriter(folder);
+  const { bytes, final, complete } = createLargeBytes();
+  expect(earlyWriter.begin(bytes, final)).toBe(true);
+  complete();
+  const written: string[] = [];
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  expect(await earlyWriter.end({ onWritten: async ({ name }) => void written.push(name) })).toEqual({
+    bytes: bytes.length,
+    sha256,
+  });
+  expect(written).toEqual(['a.art']);
+  expect(Buffer.compare(await readFile(join(folder, 'a.art')), bytes)).toBe(0);
+  expect(await readdir(folder)).toEqual(['a.art']);
+});
+
+test('a large artifact that is discarded is no longer read, and leaves nothing', async () => {
+  const folder = await createFolder();
+  const earlyWriter = await openLargeWriter(folder);
+  const { bytes, final } = createLargeBytes();
+  earlyWriter.begin(bytes, final);
+  await earlyWriter.drop();
+  expect(await readdir(folder)).toEqual([]);
+});
+
+test('a large artifact whose hash fails has no file', async () => {
+  const folder = await createFolder();
+  const failingHash = (): ApartHash => ({ begin: () => {}, hex: () => Promise.reject(new Error('no hash')) });
+  const destination = { kind: 'folder', folder, lowWaterMark: {} } as const;
+  const earlyWriter = await openArtifactWriter(destination).early!('a.art', failingHash);
+  const { bytes, final } = createLargeBytes();
+  earlyWriter.begin(bytes, final);
+  await expect(earlyWriter.end()).rejects.toThrow('no hash');
+  expect(await readdir(folder)).toEqual([]);
 });
 
 test('no file is left, whichever call the disk refuses', async () => {

@@ -101,11 +101,13 @@ describe('a stored file is compared with bytes', () => {
   test('and matches only if all bytes are equal, at both ends and between', () => {
     writeFileSync(path, bytes);
     expect(isContentOf(path, bytes)).toBe(true);
-    const tail = Math.floor((bytes.length * 2) / 3);
-    for (const offset of [0, 2 ** 17 - 1, 2 ** 17, tail - 1, tail, bytes.length - 1]) {
+    const begin = 2 ** 20 + 3;
+    expect(isContentOf(path, bytes, begin)).toBe(true);
+    for (const offset of [0, 2 ** 17 - 1, 2 ** 17, begin - 1, begin, bytes.length - 1]) {
       const otherBytes = bytes.slice();
       otherBytes[offset]! ^= 1;
       expect(isContentOf(path, otherBytes), `byte ${offset}`).toBe(false);
+      expect(isContentOf(path, otherBytes, begin), `byte ${offset} from ${begin}`).toBe(false);
     }
   });
 

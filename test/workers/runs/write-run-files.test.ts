@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ThreadInput } from '#jobs/tasks/catalogue.js';
 import { createCheckedFiles } from '#jobs/resolve-task.js';
+import { runWithEarlyOutput } from '#workers/output/task-outputs.js';
 import { type ComputedFiles, practiseRunFiles, writeRunFiles } from '#workers/runs/backtest.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
@@ -28,6 +29,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
   const looks: string[] = [];
   const madeFiles: ComputedFiles = {
     columns: new Uint8Array(8),
+    weightsEnd: 0,
     prices: {
       length: PRICES.length,
       parts: () => [PRICES],
@@ -42,15 +44,20 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
   return { input, made: madeFiles, looks };
 }
 
+type PreparedRun = Pick<Awaited<ReturnType<typeof runBeside>>, 'input' | 'made'>;
+
+const writeFiles = ({ input, made }: PreparedRun) =>
+  runWithEarlyOutput(input.outputs, 'columns', (early) => writeRunFiles(input, made, early));
+
 test('the first run of a thread writes its prices; after a warm-up it neither writes nor reads them', async () => {
   const unpreparedRun = await runBeside(PRICES, { securities: 'A' });
-  const first = await writeRunFiles(unpreparedRun.input, unpreparedRun.made);
+  const first = await writeFiles(unpreparedRun);
   expect(first.prices).toMatchObject({ sha256, written: { name: 'prices' } });
   const { input, made, looks } = await runBeside(PRICES, { securities: 'B' });
   practiseRunFiles(input, made);
   const read = looks.length;
   expect(read).toBeGreaterThan(1); // the prices themselves, and ranges of the stored file
-  expect((await writeRunFiles(input, made)).prices).toEqual({ sha256, written: null });
+  expect((await writeFiles({ input, made })).prices).toEqual({ sha256, written: null });
   expect(looks).toHaveLength(read);
 });
 
@@ -60,5 +67,5 @@ test('a stored file that was damaged is not trusted after a warm-up', async () =
     { securities: 'C' },
   );
   practiseRunFiles(input, made);
-  expect((await writeRunFiles(input, made)).prices).toMatchObject({ sha256, written: { name: 'prices' } });
+  expect((await writeFiles({ input, made })).prices).toMatchObject({ sha256, written: { name: 'prices' } });
 });

@@ -708,13 +708,16 @@ export const BLOCKS = {
   divisorTotal: createVariantBlock('total', 'divisor', 18),
   levelNet: createVariantBlock('net', 'level', 16),
   divisorNet: createVariantBlock('net', 'divisor', 19),
-  uncapped: createSeriesBlock({
+  uncapped: {
+    type: 'f64',
     axes: ['index dates'],
     meaning: 'levels of the index on its weights before capping; none without a cap',
     compare: compareByDate(20),
-    whole: ({ run }) => run.uncapped,
-    added: ({ continuation }) => continuation.uncapped && continuation.uncapped.value,
-  }),
+    upgrade: 'same',
+    whole: ({ run: { uncapped, index } }) =>
+      uncapped && { length: index.book.length, writeTo: (into) => into.set(uncapped().value) },
+    added: ({ continuation: { uncapped } }) => uncapped && createAppended(uncapped.value.subarray(1)),
+  },
   benchmarkDays: {
     type: 'i32',
     axes: ['benchmark dates'],

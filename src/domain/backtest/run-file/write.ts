@@ -162,6 +162,11 @@ export interface ColumnsOptions {
   readonly inPlace?: boolean;
   /** Memory of columns that cannot be written in place. Default: new memory. */
   readonly memory?: Memory;
+  /**
+   * Called if the columns are written in place, when their header and weights are final but nothing else is.
+   * @param final number of bytes at the begin that no longer change
+   */
+  readonly onPlaced?: ((columns: Uint8Array<ArrayBuffer>, final: number) => void) | undefined;
 }
 
 export interface FilesOptions extends ColumnsOptions {
@@ -171,6 +176,8 @@ export interface FilesOptions extends ColumnsOptions {
 
 export interface RunFiles {
   readonly columns: Uint8Array<ArrayBuffer>;
+  /** Offset of the end of the weights. Another run with equal holdings differs behind it. */
+  readonly weightsEnd: number;
   /** Prices for a separate file; null if they are small enough to be part of the columns. */
   readonly prices: SeparatePrices | null;
 }
@@ -179,12 +186,9 @@ export interface RunFiles {
  * Writes a run as columns, including prices.
  * @cost one pass over [T x H] weights and prices
  */
-export function createRunColumns(
-  run: Run,
-  { contentHash, inPlace = false, memory }: ColumnsOptions,
-): Uint8Array<ArrayBuffer> {
+export function createRunColumns(run: Run, { contentHash, ...options }: ColumnsOptions): Uint8Array<ArrayBuffer> {
   const source = createWholeRun(run, contentHash);
-  return writeColumns(source, { parts: listBlockParts(source), inPlace, memory });
+  return writeColumns(source, { ...options, parts: listBlockParts(source) }).columns;
 }
 
 /**
@@ -193,19 +197,17 @@ export function createRunColumns(
  */
 export function createRunFiles(
   run: Run,
-  { contentHash, inPlace = false, memory, apartBytesMin = SEPARATE_BYTES_MIN }: FilesOptions,
+  { contentHash, apartBytesMin = SEPARATE_BYTES_MIN, ...options }: FilesOptions,
 ): RunFiles {
   const source = createWholeRun(run, contentHash);
   const parts = listBlockParts(source);
   const prices = price.whole(source)!; // every run has prices
-  if (8 * prices.length < apartBytesMin)
-    return { columns: writeColumns(source, { parts, inPlace, memory }), prices: null };
+  if (8 * prices.length < apartBytesMin) return { ...writeColumns(source, { ...options, parts }), prices: null };
   const { portfolio, days, index } = run;
   return {
-    columns: writeColumns(source, {
+    ...writeColumns(source, {
+      ...options,
       parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
-      inPlace,
-      memory,
       prices,
     }),
     prices: {
@@ -218,15 +220,16 @@ export function createRunFiles(
   };
 }
 
-interface WrittenParts {
+interface WrittenParts extends Omit<ColumnsOptions, 'contentHash'> {
   readonly parts: readonly BlockPart[];
-  readonly inPlace: boolean;
-  readonly memory: Memory | undefined;
   /** Prices to write to a separate file. */
   readonly prices?: BlockFiller<Float64Array>;
 }
 
-function writeColumns(source: WholeRun, { parts, inPlace, memory, prices }: WrittenParts): Uint8Array<ArrayBuffer> {
+function writeColumns(
+  source: WholeRun,
+  { parts, inPlace = false, memory, onPlaced, prices }: WrittenParts,
+): Pick<RunFiles, 'columns' | 'weightsEnd'> {
   const blockInMemory = inPlace ? findStoredWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(blockInMemory ? { placed: blockInMemory } : {}),
@@ -234,8 +237,11 @@ function writeColumns(source: WholeRun, { parts, inPlace, memory, prices }: Writ
     ...(prices ? { earlier: createPricesFileReference(prices) } : {}),
   });
   const isInPlace = columns.bytes.buffer === blockInMemory?.values.buffer;
+  const { byteOffset, byteLength } = columns.f64('weights'); // every run has weights
+  const weightsEnd = byteOffset + byteLength;
+  if (isInPlace) onPlaced?.(columns.bytes, weightsEnd);
   for (const { name, write } of parts) if (!(isInPlace && name === blockInMemory.name)) write(columns);
-  return columns.bytes;
+  return { columns: columns.bytes, weightsEnd };
 }
 
 function createPricesFileReference({ length }: BlockFiller<Float64Array>): EarlierFiles {

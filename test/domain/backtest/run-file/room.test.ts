@@ -66,3 +66,23 @@ test('other columns are written into memory that is passed, with the same bytes 
   expect(columns.buffer).toBe(given);
   expect(Buffer.compare(columns, expected)).toBe(0);
 });
+
+test('header and weights of columns in place are final before other columns are written', () => {
+  const run = simulate(market, { rebalance: { frequency: 'quarterly' } });
+  const starts: Uint8Array[] = [];
+  const { columns, weightsEnd } = createRunFiles(run, {
+    contentHash: '',
+    inPlace: true,
+    apartBytesMin: 0,
+    onPlaced: (bytes, final) => void starts.push(bytes.slice(0, final)),
+  });
+  const expected = createRunFiles(simulate(market, { rebalance: { frequency: 'quarterly' } }), {
+    contentHash: '',
+    inPlace: true,
+    apartBytesMin: 0,
+  }).columns;
+  expect(starts).toHaveLength(1);
+  expect(starts[0]).toHaveLength(weightsEnd);
+  expect(Buffer.compare(starts[0]!, expected.subarray(0, weightsEnd))).toBe(0);
+  expect(Buffer.compare(columns, expected)).toBe(0);
+});

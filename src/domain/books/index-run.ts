@@ -378,8 +378,11 @@ const COUNT_SESSIONS_MAX = 5;
  */
 function createFloatShareReader(sm: SessionMarket, session: number, changes: CountChanges): (column: number) => number {
   const { fields, reference } = sm.market;
+  const row = sm.rows.isMerged(session) ? -1 : sm.rows.startOf(session);
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
     if (panel === undefined) return Number.NaN;
+    const current = row < 0 ? Number.NaN : panel[row + column]!;
+    if (current === current) return current; // no change follows a count of the session
     for (let s = session; s >= Math.max(sm.first, session - COUNT_SESSIONS_MAX); s--) {
       const value = sm.valueAt(panel, s, column);
       if (value !== value) continue;
@@ -405,7 +408,16 @@ function createFloatShareReader(sm: SessionMarket, session: number, changes: Cou
 /** Factors of splits and rights issues on share counts, by identifier, in the order of the actions. */
 type CountChanges = ReadonlyMap<string, readonly { readonly day: Day; readonly factor: number }[]>;
 
-function listCountChanges({ actions, adjustment }: MarketData): CountChanges {
+const countChanges = new WeakMap<MarketData, CountChanges>();
+
+/** Lists the changes of a market once. */
+function listCountChanges(market: MarketData): CountChanges {
+  const changes = countChanges.get(market) ?? findCountChanges(market);
+  countChanges.set(market, changes);
+  return changes;
+}
+
+function findCountChanges({ actions, adjustment }: MarketData): CountChanges {
   const changes = new Map<string, { readonly day: Day; readonly factor: number }[]>();
   for (const { type, identifier, exDay, status, value, subscriptionPrice } of actions) {
     const isSplit = ACTION_KINDS[type] === 'ratio' && adjustment === 'none';

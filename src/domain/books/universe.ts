@@ -65,9 +65,14 @@ export function findUniverse(
   const columns = new Int32Array(sm.securityCount);
   let count = 0;
   const bars = readPanelRow(sm, session);
+  const isMerged = sm.rows.isMerged(session);
   for (let column = 0; column < sm.securityCount; column++) {
-    if (!candidates[column] || sm.lastBar[bars + column]! < 0 || sm.isSilent(session, column, staleMax)) continue;
-    if (sm.isPriceable(session, column, staleMax)) columns[count++] = column;
+    const bar = sm.lastBar[bars + column]!;
+    if (!candidates[column] || bar < 0) continue;
+    const isCurrent = bar === session && !isMerged; // a price of the session itself has no age
+    if (!isCurrent && sm.isSilent(session, column, staleMax)) continue;
+    if (isCurrent ? !sm.hasEnded(session, column) : sm.isPriceable(session, column, staleMax))
+      columns[count++] = column;
   }
   return count === columns.length ? columns : columns.slice(0, count);
 }

@@ -167,6 +167,12 @@ export interface EarlyArtifact {
    */
   begin(bytes: Uint8Array, final?: number): boolean;
   /**
+   * Continues with further bytes that no longer change.
+   * @param final number of bytes at the begin that no longer change
+   * @returns true if they are enough for a write
+   */
+  extend(final: number): boolean;
+  /**
    * Completes the file under its final name. `settle` of the store then makes the name durable. A failure leaves no
    * file.
    * @throws Refusal STORAGE_FULL

@@ -220,6 +220,12 @@ export interface EarlyOutput {
    */
   begin(bytes: Uint8Array<ArrayBuffer>, final?: number): void;
   /**
+   * Continues with further bytes that no longer change. Other threads start with them when the task returns to its event
+   * loop.
+   * @returns true if it should do so now
+   */
+  extend(final: number): boolean;
+  /**
    * Completes the artifact, which is on disk once the attempt has completed. If the bytes equal those of `begin`, uses
    * the write that `begin` started.
    */
@@ -270,6 +276,7 @@ export async function runWithEarlyOutput<F extends string, T>(
       begin(bytes, final) {
         if (earlyArtifact?.begin(bytes, final)) startedBytes = bytes;
       },
+      extend: (final) => startedBytes !== undefined && earlyArtifact!.extend(final),
       end: endArtifact,
     });
   } finally {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { Deserializer, Serializer } from 'node:v8';
 import { joinBytes, type ProducedBytes } from '#base/bytes.js';
 import { allocateRetainedMemory, releaseAtRest } from '#base/memory.js';
@@ -15,7 +16,7 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
 import { type Memory, PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/placement.js';
 import { openColumns, type RangeReader } from '#domain/backtest/run-file/read.js';
-import { createRunFiles, type FilesOptions, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { beginRunFiles, type BegunRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { assertMeasured } from '#domain/backtest/summary.js';
 import { toCanonicalJson } from '#domain/base/json.js';
@@ -362,7 +363,7 @@ type PricesOrder = Pick<ThreadInput<'backtest'>, 'storedPrices' | 'stored' | 'ch
 };
 
 /** Files of a run before they are written. */
-export interface ComputedFiles extends Pick<RunFiles, 'columns' | 'weightsEnd'> {
+export interface ComputedFiles extends Pick<BegunRunFiles, 'columns' | 'weightsEnd' | 'blocks'> {
   /**
    * Prices in a separate file. They are null if the columns contain the prices. They are also null for an extended run,
    * which uses the price file of the stored run.
@@ -485,6 +486,7 @@ export const backtest: Task<'backtest'> = async (input, control) =>
       const { files, ...run } = await runOnEngine((engine) =>
         computeWholeOrExtendedRun(engine, input, control, early.begin),
       );
+      for (const final of files.blocks) if (early.extend(final)) await setImmediate();
       control.report(0.95);
       const writtenFiles = await writeRunFiles(input, files, early);
       runMemory.giveBack();
@@ -502,8 +504,9 @@ function isLikelyStored({ stored }: Pick<ThreadInput<'backtest'>, 'stored'>): bo
 /** Computes the files of a run and discards them. This compiles the code and prepares market and prices for runs. */
 export async function warmUpRun(order: PracticeOrder, control: TaskControl): Promise<void> {
   const { files } = await runOnEngine((engine) =>
-    computeWholeRun(engine, { ...order, engineVersion: '' }, control, null),
+    computeWholeRun(engine, { ...order, engineVersion: '' }, control, { fullRunReason: null, begin: () => {} }),
   );
+  for (const _ of files.blocks); // each step writes a block
   practiseRunFiles(order, files);
   runMemory.giveBack();
   fileMemory.giveBack();
@@ -518,31 +521,39 @@ function computeWholeOrExtendedRun(
   engine: Engine,
   input: ThreadInput<'backtest'>,
   control: TaskControl,
-  onPlaced: RunOrder['onPlaced'],
+  begin: EarlyOutput['begin'],
 ): ComputedBacktest {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string')
-    return computeWholeRun(engine, { ...input, onPlaced }, control, stored);
+    return computeWholeRun(engine, input, control, { fullRunReason: stored, begin });
   try {
     return computeExtendedRun(engine, { ...input, stored }, control);
   } catch (thrown) {
-    if (thrown instanceof CannotResumeError) return computeWholeRun(engine, input, control, thrown.reason);
+    if (thrown instanceof CannotResumeError)
+      return computeWholeRun(engine, input, control, { fullRunReason: thrown.reason, begin });
     throw thrown;
   }
+}
+
+interface FullRunOptions {
+  readonly fullRunReason: FullRunReason | null;
+  /** Receives the columns when their first bytes are final. */
+  readonly begin: EarlyOutput['begin'];
 }
 
 function computeWholeRun(
   engine: Engine,
   input: Omit<RunOrder, 'memory' | 'fileMemory'> & Pick<ThreadInput<'backtest'>, 'engineVersion'>,
   control: TaskControl,
-  fullRunReason: FullRunReason | null,
+  { fullRunReason, begin }: FullRunOptions,
 ): ComputedBacktest {
   const { plan, engineVersion, market: handle } = input;
-  const { run, ...runFiles } = runForDataset(
+  const { run, final, ...runFiles } = runForDataset(
     engine,
     { ...input, memory: runMemory.take, fileMemory: fileMemory.take },
     control,
   );
+  begin(runFiles.columns, final);
   const market = openCachedMarket(handle);
   const canBeExtended = plan.request.as_known === undefined;
   return {
@@ -577,6 +588,7 @@ function computeExtendedRun(
     ...createStamp(input),
     files: {
       columns: run.columns,
+      blocks: [],
       weightsEnd: 0,
       prices: null,
       checkpoint: run.state,
@@ -598,14 +610,14 @@ export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models
   readonly memory?: Memory;
   /** Memory for columns that do not fit into it. Default: new memory. */
   readonly fileMemory?: Memory;
-} & Pick<FilesOptions, 'onPlaced'>;
+};
 
-/** Runs a plan and writes its columns. @throws Refusal */
+/** Runs a plan and lays out its columns. @throws Refusal */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory, fileMemory, onPlaced }: RunOrder,
+  { market: handle, plan, models, known, memory: roomOf = allocateRetainedMemory, fileMemory }: RunOrder,
   control: TaskControl,
-): RunFiles & { readonly run: Run } {
+): BegunRunFiles & { readonly run: Run } {
   const market = openCachedMarket(handle);
   const run = runBacktest({
     market,
@@ -623,10 +635,9 @@ export function runForDataset(
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
   return {
     run,
-    ...createRunFiles(run, {
+    ...beginRunFiles(run, {
       contentHash: market.contentHash,
       inPlace: true,
-      onPlaced,
       ...(fileMemory && { memory: fileMemory }),
     }),
   };
@@ -684,7 +695,8 @@ function formatTimestamp(): string {
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await runOnEngine((engine) => {
     const { stored, plan, engineVersion, definitionChanged } = input;
-    const { run: _, ...files } = runForDataset(engine, input, control);
+    const { blocks, ...files } = runForDataset(engine, input, control);
+    for (const _ of blocks); // each step writes a block
     const { runHash, storeContentHash } = createStamp(input);
     const json = createJsonWriter();
     json.value(

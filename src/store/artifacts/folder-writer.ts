@@ -22,9 +22,13 @@ interface EarlyFile extends EarlyPaths {
   readonly hashApart: (() => ApartHash | undefined) | undefined;
 }
 
+/** Minimum number of bytes by which a large file is continued. */
+const EXTENSION_BYTES_MIN = 1 << 20;
+
 /** Started write of a file. */
 interface StartedWrite {
   readonly bytes: number;
+  extend(final: number): boolean;
   /** Writes what is left. @returns the SHA-256 of the file */
   end(): Promise<string>;
   /** Resolves when no other thread reads the bytes. */
@@ -55,6 +59,7 @@ async function openEarly({ draft, path, name, freeSpace, hashApart }: EarlyFile)
     const sha256 = hash('sha256', bytes, 'hex');
     return {
       bytes: bytes.length,
+      extend: () => false, // all bytes are final
       end: () => pendingFlush.then(() => sha256),
       settled: () => pendingFlush.catch(() => {}),
     };
@@ -63,22 +68,40 @@ async function openEarly({ draft, path, name, freeSpace, hashApart }: EarlyFile)
   function beginLarge(bytes: Uint8Array, final: number): StartedWrite | undefined {
     const bytesHash = isPlaced(bytes) ? hashApart?.() : undefined;
     if (disk === undefined || bytesHash === undefined) return undefined;
-    const sectorBytes = final - (final % SECTOR_BYTES);
-    bytesHash.begin(bytes.subarray(0, final));
-    const pendingWrite = startWrite(() => disk.write(bytes.subarray(0, sectorBytes)));
     let sha256: Promise<string> | undefined;
     const endHash = (): Promise<string> => (sha256 ??= bytesHash.hex());
+    let hashedBytes = 0;
+    let writtenBytes = 0;
+    let lastWrite: Promise<void> | undefined;
+
+    /** Continues up to a position. The first write starts at once; each later one follows the previous one. */
+    function add(to: number): void {
+      bytesHash!.begin(bytes.subarray(hashedBytes, to));
+      hashedBytes = to;
+      const sectors = bytes.subarray(writtenBytes, to === bytes.length ? to : to - (to % SECTOR_BYTES));
+      writtenBytes += sectors.length;
+      const previousWrite = lastWrite;
+      lastWrite = startWrite(() =>
+        previousWrite === undefined ? disk!.write(sectors) : previousWrite.then(() => disk!.write(sectors)),
+      );
+    }
+
+    add(final);
     return {
       bytes: bytes.length,
+      extend(to) {
+        if (to - hashedBytes < EXTENSION_BYTES_MIN) return false;
+        add(to);
+        return true;
+      },
       async end() {
         await freeSpace.admit(bytes.length - LARGE_BYTES_MIN);
-        bytesHash.begin(bytes.subarray(final));
-        await pendingWrite;
-        await disk.write(bytes.subarray(sectorBytes));
+        add(bytes.length);
+        await lastWrite;
         await handle.datasync();
         return endHash();
       },
-      settled: () => Promise.allSettled([pendingWrite, endHash()]),
+      settled: () => Promise.allSettled([lastWrite, endHash()]),
     };
   }
 
@@ -88,6 +111,7 @@ async function openEarly({ draft, path, name, freeSpace, hashApart }: EarlyFile)
       else if (final === bytes.length) startedWrite = beginSmall(bytes);
       return startedWrite !== undefined;
     },
+    extend: (final) => startedWrite!.extend(final), // `begin` was called
     async end({ onWritten } = {}) {
       const { bytes, end } = startedWrite!; // `begin` was called
       try {

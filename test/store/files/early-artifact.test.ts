@@ -76,24 +76,35 @@ function createLaterHash(): ApartHash {
 const openLargeWriter = (folder: string) =>
   openArtifactWriter({ kind: 'folder', folder, lowWaterMark: {} }).early!('a.art', createLaterHash);
 
+interface LargeBytes {
+  readonly bytes: Uint8Array;
+  readonly final: number;
+  /** Writes the bytes of a range. */
+  fill(from: number, to: number): void;
+}
+
 /** Returns bytes of which the first ones are final: more than one block, and no whole number of sectors. */
-function createLargeBytes(): { readonly bytes: Uint8Array; readonly final: number; complete(): void } {
-  const length = LARGE_BYTES_MIN + 12_345;
+function createLargeBytes(): LargeBytes {
+  const length = LARGE_BYTES_MIN + 3 * 2 ** 20 + 12_345;
   const bytes = new Uint8Array(allocatePageMemory(length), 0, length);
   const final = LARGE_BYTES_MIN - 777;
   const fill = (from: number, to: number): void => {
     for (let i = from; i < to; i++) bytes[i] = (i * 31 + (i >> 8)) & 255;
   };
   fill(0, final);
-  return { bytes, final, complete: () => fill(final, length) };
+  return { bytes, final, fill };
 }
 
 test('the first bytes of a large artifact are written before the others are known', async () => {
   const folder = await createFolder();
   const earlyWriter = await openLargeWriter(folder);
-  const { bytes, final, complete } = createLargeBytes();
+  const { bytes, final, fill } = createLargeBytes();
   expect(earlyWriter.begin(bytes, final)).toBe(true);
-  complete();
+  const next = final + 2 ** 20 + 5;
+  fill(final, next);
+  expect(earlyWriter.extend(final + 10)).toBe(false); // too few bytes for a write
+  expect(earlyWriter.extend(next)).toBe(true);
+  fill(next, bytes.length);
   const written: string[] = [];
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   expect(await earlyWriter.end({ onWritten: async ({ name }) => void written.push(name) })).toEqual({

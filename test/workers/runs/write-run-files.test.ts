@@ -30,6 +30,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
   const madeFiles: ComputedFiles = {
     columns: new Uint8Array(8),
     weightsEnd: 0,
+    blocks: [],
     prices: {
       length: PRICES.length,
       parts: () => [PRICES],

@@ -1,4 +1,4 @@
-import { isEqual, NUMBER_TYPES, type NumberType } from '../../base/numbers.js';
+import { isEqual, NUMBER_TYPES, type Numbers, type NumberType } from '../../base/numbers.js';
 import { type Book, markEverHeld, readBookCurrency } from '../../books/book.js';
 import { createIndexTerms } from '../../books/index-run.js';
 import { createGrowthTermsKey } from '../../market/growth-terms.js';
@@ -162,11 +162,6 @@ export interface ColumnsOptions {
   readonly inPlace?: boolean;
   /** Memory of columns that cannot be written in place. Default: new memory. */
   readonly memory?: Memory;
-  /**
-   * Called if the columns are written in place, when their header and weights are final but nothing else is.
-   * @param final number of bytes at the begin that no longer change
-   */
-  readonly onPlaced?: ((columns: Uint8Array<ArrayBuffer>, final: number) => void) | undefined;
 }
 
 export interface FilesOptions extends ColumnsOptions {
@@ -182,30 +177,50 @@ export interface RunFiles {
   readonly prices: SeparatePrices | null;
 }
 
+/** Columns whose size and header are known, and whose blocks are written one after another. */
+interface BegunColumns extends Pick<RunFiles, 'columns' | 'weightsEnd'> {
+  /** Number of bytes at the begin that no longer change: the header, and weights in place. */
+  readonly final: number;
+  /** Writes the next block at each step, and returns the number of bytes at the begin that no longer change. */
+  readonly blocks: Iterable<number>;
+}
+
+/** Files of a run whose columns are complete at the end of `blocks`. */
+export interface BegunRunFiles extends RunFiles, BegunColumns {}
+
+function completeColumns<T extends BegunColumns>({ blocks, final: _, ...files }: T): Omit<T, 'blocks' | 'final'> {
+  for (const _ of blocks); // each step writes a block
+  return files;
+}
+
 /**
  * Writes a run as columns, including prices.
  * @cost one pass over [T x H] weights and prices
  */
 export function createRunColumns(run: Run, { contentHash, ...options }: ColumnsOptions): Uint8Array<ArrayBuffer> {
   const source = createWholeRun(run, contentHash);
-  return writeColumns(source, { ...options, parts: listBlockParts(source) }).columns;
+  return completeColumns(beginColumns(source, { ...options, parts: listBlockParts(source) })).columns;
 }
 
 /**
  * Writes a run as columns, with a large block of prices in a separate file.
  * @cost one pass over [T x H] weights
  */
-export function createRunFiles(
+export const createRunFiles = (run: Run, options: FilesOptions): RunFiles =>
+  completeColumns(beginRunFiles(run, options));
+
+/** Lays out the files of a run like `createRunFiles`. The caller lets the blocks be written. */
+export function beginRunFiles(
   run: Run,
   { contentHash, apartBytesMin = SEPARATE_BYTES_MIN, ...options }: FilesOptions,
-): RunFiles {
+): BegunRunFiles {
   const source = createWholeRun(run, contentHash);
   const parts = listBlockParts(source);
   const prices = price.whole(source)!; // every run has prices
-  if (8 * prices.length < apartBytesMin) return { ...writeColumns(source, { ...options, parts }), prices: null };
+  if (8 * prices.length < apartBytesMin) return { ...beginColumns(source, { ...options, parts }), prices: null };
   const { portfolio, days, index } = run;
   return {
-    ...writeColumns(source, {
+    ...beginColumns(source, {
       ...options,
       parts: parts.map((part) => (part.name === 'price' ? NO_PRICES : part)),
       prices,
@@ -226,10 +241,7 @@ interface WrittenParts extends Omit<ColumnsOptions, 'contentHash'> {
   readonly prices?: BlockFiller<Float64Array>;
 }
 
-function writeColumns(
-  source: WholeRun,
-  { parts, inPlace = false, memory, onPlaced, prices }: WrittenParts,
-): Pick<RunFiles, 'columns' | 'weightsEnd'> {
+function beginColumns(source: WholeRun, { parts, inPlace = false, memory, prices }: WrittenParts): BegunColumns {
   const blockInMemory = inPlace ? findStoredWeights(source) : undefined;
   const columns = createColumns(createWholeHeader(source), new Map(parts.map((part) => [part.name, part])), {
     ...(blockInMemory ? { placed: blockInMemory } : {}),
@@ -237,12 +249,25 @@ function writeColumns(
     ...(prices ? { earlier: createPricesFileReference(prices) } : {}),
   });
   const isInPlace = columns.bytes.buffer === blockInMemory?.values.buffer;
-  const { byteOffset, byteLength } = columns.f64('weights'); // every run has weights
-  const weightsEnd = byteOffset + byteLength;
-  if (isInPlace) onPlaced?.(columns.bytes, weightsEnd);
-  for (const { name, write } of parts) if (!(isInPlace && name === blockInMemory.name)) write(columns);
-  return { columns: columns.bytes, weightsEnd };
+  const weightsEnd = findEnd(columns.f64('weights')); // every run has weights
+  const remainingParts = parts.filter(({ name }) => !(isInPlace && name === blockInMemory.name));
+  return {
+    columns: columns.bytes,
+    weightsEnd,
+    final: isInPlace ? weightsEnd : (remainingParts[0]?.locate(columns).byteOffset ?? columns.bytes.length),
+    blocks: writeBlocks(columns, remainingParts),
+  };
 }
+
+/** Writes blocks in the order of their positions. */
+function* writeBlocks(columns: ColumnsWriter, parts: readonly BlockPart[]): Generator<number> {
+  for (const { write, locate } of parts) {
+    write(columns);
+    yield findEnd(locate(columns));
+  }
+}
+
+const findEnd = ({ byteOffset, byteLength }: Numbers): number => byteOffset + byteLength;
 
 function createPricesFileReference({ length }: BlockFiller<Float64Array>): EarlierFiles {
   return { files: [PRICES_NAME], blocks: new Map([['price', { begins: [0, length], length }]]) };
@@ -258,33 +283,39 @@ interface BlockPart {
   readonly type: AnyBlock['type'];
   readonly length: number;
   readonly write: (columns: ColumnsWriter) => void;
+  /** Returns the memory of the block. */
+  readonly locate: (columns: ColumnsWriter) => Numbers;
 }
 
 /** Empty price block of the columns if prices are in a separate file. */
-const NO_PRICES: BlockPart = { name: 'price', type: 'f64', length: 0, write: () => undefined };
+const NO_PRICES: BlockPart = {
+  name: 'price',
+  type: 'f64',
+  length: 0,
+  write: () => undefined,
+  locate: (columns) => columns.f64('price'),
+};
 
 function createBlockPart(name: BlockName, source: WholeRun): BlockPart | null {
   const block = findBlock(name);
   switch (block.type) {
-    case 'f64': {
-      const filling = block.whole(source);
-      return (
-        filling && { name, type: 'f64', length: filling.length, write: (columns) => filling.writeTo(columns.f64(name)) }
-      );
-    }
-    case 'i32': {
-      const filling = block.whole(source);
-      return (
-        filling && { name, type: 'i32', length: filling.length, write: (columns) => filling.writeTo(columns.i32(name)) }
-      );
-    }
-    case 'u8': {
-      const filling = block.whole(source);
-      return (
-        filling && { name, type: 'u8', length: filling.length, write: (columns) => filling.writeTo(columns.u8(name)) }
-      );
-    }
+    case 'f64':
+      return toBlockPart(name, 'f64', block.whole(source), (columns) => columns.f64(name));
+    case 'i32':
+      return toBlockPart(name, 'i32', block.whole(source), (columns) => columns.i32(name));
+    case 'u8':
+      return toBlockPart(name, 'u8', block.whole(source), (columns) => columns.u8(name));
   }
+}
+
+function toBlockPart<N extends Numbers>(
+  name: BlockName,
+  type: BlockPart['type'],
+  filling: BlockFiller<N> | null,
+  locate: (columns: ColumnsWriter) => N,
+): BlockPart | null {
+  if (filling === null) return null;
+  return { name, type, length: filling.length, write: (columns) => filling.writeTo(locate(columns)), locate };
 }
 
 function createWholeRun(run: Run, contentHash: string): WholeRun {

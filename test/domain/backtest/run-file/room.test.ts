@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { allocateRetainedMemory } from '#base/memory.js';
-import { createRunFiles } from '#domain/backtest/run-file/write.js';
+import { beginRunFiles, createRunFiles } from '#domain/backtest/run-file/write.js';
 import type { Memory } from '#domain/backtest/run-file/placement.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -67,22 +67,25 @@ test('other columns are written into memory that is passed, with the same bytes 
   expect(Buffer.compare(columns, expected)).toBe(0);
 });
 
-test('header and weights of columns in place are final before other columns are written', () => {
-  const run = simulate(market, { rebalance: { frequency: 'quarterly' } });
-  const starts: Uint8Array[] = [];
-  const { columns, weightsEnd } = createRunFiles(run, {
-    contentHash: '',
-    inPlace: true,
-    apartBytesMin: 0,
-    onPlaced: (bytes, final) => void starts.push(bytes.slice(0, final)),
-  });
-  const expected = createRunFiles(simulate(market, { rebalance: { frequency: 'quarterly' } }), {
-    contentHash: '',
-    inPlace: true,
-    apartBytesMin: 0,
-  }).columns;
-  expect(starts).toHaveLength(1);
-  expect(starts[0]).toHaveLength(weightsEnd);
-  expect(Buffer.compare(starts[0]!, expected.subarray(0, weightsEnd))).toBe(0);
+test.each([
+  ['around the weights of the run', 'index'],
+  ['in order', 'constituent'],
+])('bytes before the end of a written block no longer change: %s', (_, reinvestment) => {
+  const members = {
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { treatment: { dividends: 'total', reinvestment }, weighting: { type: 'MarketCapWeight' } },
+  };
+  const options = { contentHash: '', inPlace: true, apartBytesMin: 0 };
+  const { columns: expected } = createRunFiles(simulate(market, members), options);
+  const { columns, weightsEnd, final, blocks } = beginRunFiles(simulate(market, members), options);
+  expect(final >= weightsEnd).toBe(reinvestment === 'index');
+  let end = final;
+  const expectFinal = (): void => expect(Buffer.compare(columns.subarray(0, end), expected.subarray(0, end))).toBe(0);
+  expectFinal();
+  for (const next of blocks) {
+    expect(next).toBeGreaterThanOrEqual(end);
+    end = next;
+    expectFinal();
+  }
   expect(Buffer.compare(columns, expected)).toBe(0);
 });

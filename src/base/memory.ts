@@ -9,14 +9,19 @@ export interface GrowingNumbers<A extends Int32Array | Float64Array> {
   values(): A;
 }
 
-export const createGrowingIntegers = (): GrowingNumbers<Int32Array> =>
-  createGrowingArray((length) => new Int32Array(length));
-export const createGrowingFloats = (): GrowingNumbers<Float64Array> =>
-  createGrowingArray((length) => new Float64Array(length));
+/** @param expected likely number of values. Memory for them is allocated with the first one. */
+export const createGrowingIntegers = (expected = FIRST_LENGTH): GrowingNumbers<Int32Array> =>
+  createGrowingArray(expected, (length) => new Int32Array(length));
+/** @param expected as in `createGrowingIntegers` */
+export const createGrowingFloats = (expected = FIRST_LENGTH): GrowingNumbers<Float64Array> =>
+  createGrowingArray(expected, (length) => new Float64Array(length));
 
 const FIRST_LENGTH = 16;
 
-function createGrowingArray<A extends Int32Array | Float64Array>(create: (length: number) => A): GrowingNumbers<A> {
+function createGrowingArray<A extends Int32Array | Float64Array>(
+  expected: number,
+  create: (length: number) => A,
+): GrowingNumbers<A> {
   let memory = create(0);
   let length = 0;
   return {
@@ -25,7 +30,7 @@ function createGrowingArray<A extends Int32Array | Float64Array>(create: (length
     },
     push(value) {
       if (length === memory.length) {
-        const largerMemory = create(Math.max(FIRST_LENGTH, 2 * length));
+        const largerMemory = create(Math.max(FIRST_LENGTH, expected, 2 * length));
         largerMemory.set(memory);
         memory = largerMemory;
       }

@@ -16,7 +16,7 @@ import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
 import { type Memory, PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/placement.js';
 import { openColumns, type RangeReader } from '#domain/backtest/run-file/read.js';
-import { beginRunFiles, type BegunRunFiles, type RunFiles } from '#domain/backtest/run-file/write.js';
+import { beginRunFiles, type BegunRunFiles, completeColumns, type RunFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { assertMeasured } from '#domain/backtest/summary.js';
 import { toCanonicalJson } from '#domain/base/json.js';
@@ -506,8 +506,7 @@ export async function warmUpRun(order: PracticeOrder, control: TaskControl): Pro
   const { files } = await runOnEngine((engine) =>
     computeWholeRun(engine, { ...order, engineVersion: '' }, control, { fullRunReason: null, begin: () => {} }),
   );
-  for (const _ of files.blocks); // each step writes a block
-  practiseRunFiles(order, files);
+  practiseRunFiles(order, completeColumns(files));
   runMemory.giveBack();
   fileMemory.giveBack();
 }
@@ -695,8 +694,7 @@ function formatTimestamp(): string {
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await runOnEngine((engine) => {
     const { stored, plan, engineVersion, definitionChanged } = input;
-    const { blocks, ...files } = runForDataset(engine, input, control);
-    for (const _ of blocks); // each step writes a block
+    const files = completeColumns(runForDataset(engine, input, control));
     const { runHash, storeContentHash } = createStamp(input);
     const json = createJsonWriter();
     json.value(

@@ -296,7 +296,8 @@ function toVariantLevel({ value: level, divisor }: Pick<Book, 'value' | 'divisor
 /**
  * Runs a backtest: simulates the index from its definition, the portfolio that follows the index, and the benchmark.
  * The run is deterministic: two runs on one market and plan have bit-identical results.
- * @throws Refusal of every kind that a definition, a range or a market can cause
+ * @throws Refusal of every kind that a definition, a range or a market can cause, except for the uncapped index, which
+ * is simulated when it is read
  */
 export function runBacktest(input: RunInput): Run {
   const { plan, report } = input;

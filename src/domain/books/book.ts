@@ -73,14 +73,15 @@ export interface ShareRecorder {
 
 /** Returns a recorder of index shares. Returns null for a book that is not an index, or of which only levels are used. */
 export function createShareRecorder(
-  { fills, isBrief }: { readonly fills: string; readonly isBrief?: boolean },
+  { fills, isBrief, targets }: Pick<BookInput, 'fills' | 'isBrief' | 'targets'>,
   slotCount: number,
 ): ShareRecorder | null {
   if (fills !== 'all' || isBrief === true) return null;
+  const expected = slotCount * targets.length;
   return {
-    time: createGrowingIntegers(),
-    slot: createGrowingIntegers(),
-    shares: createGrowingFloats(),
+    time: createGrowingIntegers(expected),
+    slot: createGrowingIntegers(expected),
+    shares: createGrowingFloats(expected),
     latest: new Float64Array(slotCount),
   };
 }
@@ -139,17 +140,18 @@ export interface Transfers {
   readonly kept: Float64Array;
 }
 
-/** Returns the transfers after a session index, relative to that index. */
+/** Returns the transfers after a session index, relative to that index. They share memory with the given ones. */
 export function createTransfers({ at, slot, dividends, moved, keptAt, kept }: Transfers, first: number): Transfers {
   const begin = findFirstAtLeast(at, first + 1);
   const beginKept = findFirstAtLeast(keptAt, first + 1);
+  const shift = (sessions: Int32Array): Int32Array => (first === 0 ? sessions : sessions.map((t) => t - first));
   return {
-    keptAt: keptAt.slice(beginKept).map((t) => t - first),
-    kept: kept.slice(beginKept),
-    at: at.slice(begin).map((t) => t - first),
-    slot: slot.slice(begin),
-    dividends: dividends.slice(begin),
-    moved: moved.slice(begin),
+    keptAt: shift(keptAt.subarray(beginKept)),
+    kept: kept.subarray(beginKept),
+    at: shift(at.subarray(begin)),
+    slot: slot.subarray(begin),
+    dividends: dividends.subarray(begin),
+    moved: moved.subarray(begin),
   };
 }
 

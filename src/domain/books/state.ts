@@ -789,6 +789,7 @@ export function openBook(input: BookInput): BookState {
   columns.forEach((column, slot) => (slotByColumn[column] = slot));
   const H = columns.length;
   const index = computeValueIndex(sm, growth);
+  const effects = createEffectTable(sm, growth);
   const state: BookState = {
     input,
     sm,
@@ -803,7 +804,7 @@ export function openBook(input: BookInput): BookState {
     tables: {
       index,
       panel: getValuePanel(index),
-      effects: createEffectTable(sm, growth),
+      effects,
       ofShorts: createEffectTable(sm, toShortTerms(growth)),
       absences: listAbsences(sm),
     },
@@ -813,7 +814,7 @@ export function openBook(input: BookInput): BookState {
       gaps: [],
       silent: [],
       orders: [],
-      transfers: createTransferRecorder(),
+      transfers: createTransferRecorder(effects.starts[to + 1]! - effects.starts[from]!),
       exitShares: [],
       shares: holdsShares(growth) ? createShareRecorder(input, H) : null,
       everHeld: new Uint8Array(H),
@@ -858,11 +859,12 @@ export function openBook(input: BookInput): BookState {
   return state;
 }
 
-const createTransferRecorder = (): TransferRecorder => ({
-  at: createGrowingIntegers(),
-  slot: createGrowingIntegers(),
-  dividends: createGrowingFloats(),
-  moved: createGrowingFloats(),
+/** @param expected likely number of dividends */
+const createTransferRecorder = (expected: number): TransferRecorder => ({
+  at: createGrowingIntegers(expected),
+  slot: createGrowingIntegers(expected),
+  dividends: createGrowingFloats(expected),
+  moved: createGrowingFloats(expected),
   keptAt: createGrowingIntegers(),
   kept: createGrowingFloats(),
 });

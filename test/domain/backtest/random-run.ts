@@ -131,7 +131,9 @@ export function runOn(
 /** Returns a run, or undefined if the random market was refused for an expected reason. */
 export function tryRun(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run | undefined {
   try {
-    return run(market, document, request);
+    const result = run(market, document, request);
+    result.uncapped?.(); // may be refused like the run
+    return result;
   } catch (refusal) {
     if (refusal instanceof Refusal && EXPECTED.has(refusal.code)) return undefined;
     throw refusal;

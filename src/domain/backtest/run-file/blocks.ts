@@ -128,10 +128,10 @@ const transfers: Block<'f64'> = {
   canBeAddedLater: true,
   meaning:
     'rows of security, date, ordinary dividends and weight that an adjusted close took from the security, as fractions of the value at the previous close; by date; absent if there are none, and up to 0.2.0',
-  whole: ({ run: { portfolio }, names }) => toFillingOrNull(createTransferRows(portfolio, { names, before: 0 })),
+  whole: ({ run: { portfolio }, names }) => createTransferRows(portfolio, { names, before: 0 }),
   added({ continuation: { portfolio }, names, before }) {
     const rows = createTransferRows(portfolio, { names, before: before - 1 });
-    return createAppended(...(rows ? [rows] : []));
+    return createAppended(...(rows ? [toFilledFloats(rows)] : []));
   },
 };
 
@@ -142,18 +142,24 @@ interface TransferPlacement {
 }
 
 /** Returns the transfers of a book as rows. Returns null if there are none. */
-function createTransferRows({ transfers, columns }: Book, { names, before }: TransferPlacement): Float64Array | null {
-  if (transfers === undefined) return null;
+function createTransferRows(
+  { transfers, columns }: Book,
+  { names, before }: TransferPlacement,
+): BlockFiller<Float64Array> | null {
+  if (transfers === undefined || transfers.at.length === 0) return null;
   const { at, slot, dividends, moved } = transfers;
-  const positions = columns.map((column) => findPosition(names, column));
-  const rows = new Float64Array(TRANSFER_WIDTH * at.length);
-  for (let i = 0; i < at.length; i++) {
-    rows[TRANSFER_WIDTH * i] = positions[slot[i]!]!;
-    rows[TRANSFER_WIDTH * i + 1] = before + at[i]!;
-    rows[TRANSFER_WIDTH * i + 2] = dividends[i]!;
-    rows[TRANSFER_WIDTH * i + 3] = moved[i]!;
-  }
-  return rows.length === 0 ? null : rows;
+  return {
+    length: TRANSFER_WIDTH * at.length,
+    writeTo(rows) {
+      const positions = columns.map((column) => findPosition(names, column));
+      for (let i = 0; i < at.length; i++) {
+        rows[TRANSFER_WIDTH * i] = positions[slot[i]!]!;
+        rows[TRANSFER_WIDTH * i + 1] = before + at[i]!;
+        rows[TRANSFER_WIDTH * i + 2] = dividends[i]!;
+        rows[TRANSFER_WIDTH * i + 3] = moved[i]!;
+      }
+    },
+  };
 }
 
 /** Ordinary dividends of the index; absent if dividends are reinvested in the paying security. */
@@ -202,12 +208,12 @@ const indexShares: Block<'f64'> = {
   whole: ({ run: { plan, index, portfolio }, names }) =>
     plan.strategy !== undefined
       ? null
-      : toFillingOrNull(createShareRows(index.book, { names, first: portfolio.from, before: 0, isWhole: true })),
+      : createShareRows(index.book, { names, first: portfolio.from, before: 0, isWhole: true }),
   added({ plan, continuation: { index, portfolio }, names, before }) {
     if (plan.strategy !== undefined) return null;
     const placement = { names, first: portfolio.from, before: before - 1, isWhole: false };
     const rows = createShareRows(index.book, placement);
-    return createAppended(...(rows ? [rows] : []));
+    return createAppended(...(rows ? [toFilledFloats(rows)] : []));
   },
 };
 
@@ -224,24 +230,29 @@ interface SharePlacement {
 function createShareRows(
   { shares: record, columns, from }: Book,
   { names, first, before, isWhole }: SharePlacement,
-): Float64Array | null {
+): BlockFiller<Float64Array> | null {
   if (record === undefined) return null;
   const { time, slot, shares } = record;
   const opened = toShareTime(first - from, 'after');
   const begin = findFirstAtLeast(time, opened + 1);
   const held = new Float64Array(columns.length);
   if (isWhole) for (let i = 0; i < begin; i++) held[slot[i]!] = shares[i]!;
-  const positions = columns.map((column) => findPosition(names, column));
-  const moved = toShareTime(before, 'after') - opened;
   const heldSlots = [...held.keys()].filter((k) => held[k] !== 0);
-  const rows = new Float64Array(SHARE_WIDTH * (heldSlots.length + time.length - begin));
-  heldSlots.forEach((k, i) => rows.set([positions[k]!, toShareTime(before, 'after'), held[k]!], SHARE_WIDTH * i));
-  for (let i = begin, row = SHARE_WIDTH * heldSlots.length; i < time.length; i++, row += SHARE_WIDTH) {
-    rows[row] = positions[slot[i]!]!;
-    rows[row + 1] = time[i]! + moved;
-    rows[row + 2] = shares[i]!;
-  }
-  return rows.length === 0 ? null : rows;
+  const rowCount = heldSlots.length + time.length - begin;
+  if (rowCount === 0) return null;
+  return {
+    length: SHARE_WIDTH * rowCount,
+    writeTo(rows) {
+      const positions = columns.map((column) => findPosition(names, column));
+      const moved = toShareTime(before, 'after') - opened;
+      heldSlots.forEach((k, i) => rows.set([positions[k]!, toShareTime(before, 'after'), held[k]!], SHARE_WIDTH * i));
+      for (let i = begin, row = SHARE_WIDTH * heldSlots.length; i < time.length; i++, row += SHARE_WIDTH) {
+        rows[row] = positions[slot[i]!]!;
+        rows[row + 1] = time[i]! + moved;
+        rows[row + 2] = shares[i]!;
+      }
+    },
+  };
 }
 
 /**

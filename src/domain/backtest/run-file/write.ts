@@ -188,9 +188,10 @@ interface BegunColumns extends Pick<RunFiles, 'columns' | 'weightsEnd'> {
 /** Files of a run whose columns are complete at the end of `blocks`. */
 export interface BegunRunFiles extends RunFiles, BegunColumns {}
 
-function completeColumns<T extends BegunColumns>({ blocks, final: _, ...files }: T): Omit<T, 'blocks' | 'final'> {
-  for (const _ of blocks); // each step writes a block
-  return files;
+/** Writes all blocks of columns. @throws Refusal NUMERIC_FAILURE if a number of the run is not finite or not possible */
+export function completeColumns<T extends Pick<BegunColumns, 'blocks'>>(columns: T): T {
+  for (const _ of columns.blocks); // each step writes a block
+  return columns;
 }
 
 /**

@@ -37,7 +37,9 @@ export const DAYS_ADDED = 14;
 /** Returns the result of a run, or the code of its refusal. */
 function tryRun(work: () => Run): Run | string {
   try {
-    return work();
+    const run = work();
+    run.uncapped?.(); // may be refused like the run
+    return run;
   } catch (thrown) {
     if (thrown instanceof Refusal) return thrown.code;
     throw thrown;

@@ -245,7 +245,6 @@ const GRAMMAR: Required<Grammar> = {
   words: [],
   flags: {
     index: {
-      type: 'string',
       value: 'ID',
       help: 'Measure a service instead of this machine: responses, backtests and a sweep of this stored index. No stored document is changed.',
     },

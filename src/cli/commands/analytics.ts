@@ -30,16 +30,12 @@ import {
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
 const RANGE = {
-  start: { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the run.' },
-  end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
+  start: { value: 'DATE', help: 'First date. Default: the first date of the run.' },
+  end: { value: 'DATE', help: 'Last date. Default: the last date of the run.' },
 } as const;
 
 export const RUN = {
-  'run-id': {
-    type: 'string',
-    value: 'RUN',
-    help: 'Id of an earlier run, as listed by divisor runs. Default: the newest run.',
-  },
+  'run-id': { value: 'RUN', help: 'Id of an earlier run, as listed by divisor runs. Default: the newest run.' },
 } as const;
 
 interface DataVersion {
@@ -71,7 +67,6 @@ const levels = createOperationView({
     ...RUN,
     ...RANGE,
     variant: {
-      type: 'string',
       value: 'price|total|net',
       choices: ['price', 'total', 'net'],
       help: 'Return variant. Default: the variant of the index.',
@@ -92,7 +87,7 @@ const weights = createOperationView({
   operation: 'getWeights',
   summary: 'Print the holdings of a stored run and their weights.',
   words: [INDEX],
-  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' } },
+  flags: { ...RUN, 'as-of': { value: 'DATE', help: 'Date. Default: the last date of the run.' } },
   examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
   records: (view) => view.weights,
 });
@@ -141,11 +136,7 @@ const attribution = createViewCommand({
   flags: {
     ...RUN,
     ...RANGE,
-    by: {
-      type: 'string',
-      value: 'COLUMN',
-      help: 'Group securities by a column of the reference data, for example SECTOR.',
-    },
+    by: { value: 'COLUMN', help: 'Group securities by a column of the reference data, for example SECTOR.' },
     benchmark: {
       ...BENCHMARK_FLAG.benchmark,
       help: `With --by, for allocation, selection and interaction: ${BENCHMARK_FLAG.benchmark.help}`,
@@ -180,7 +171,6 @@ const rolling = createOperationView({
     window: { type: 'number', value: 'N', help: 'Returns per window. Default: 63.' },
     'half-life': { type: 'number', value: 'SESSIONS', help: 'Half-life of exponential weights, instead of a window.' },
     against: {
-      type: 'string',
       value: 'index|benchmark',
       choices: ['index', 'benchmark'],
       help: 'Series of the comparison: the tracked index, or the benchmark of the run. Default: index.',
@@ -245,7 +235,6 @@ const view = createViewCommand({
   flags: {
     ...RUN,
     with: {
-      type: 'string',
       value: 'NAME=VALUE,...',
       help: 'Parameters of the route, separated by commas, such as start=2024-01-02,by=SECTOR.',
     },
@@ -322,17 +311,15 @@ const events = createOperationView({
   summary:
     'List dated events: announcements, effective dates, expiries, holidays, early closes and recorded closures. --out FILE.ics writes a calendar.',
   flags: {
-    from: { type: 'string', value: 'DATE', help: 'First day. Default: today.' },
-    to: { type: 'string', value: 'DATE', help: 'Last day. Default: 366 days after the first.' },
+    from: { value: 'DATE', help: 'First day. Default: today.' },
+    to: { value: 'DATE', help: 'Last day. Default: 366 days after the first.' },
     index: {
-      type: 'string',
       value: 'IDS',
       help: 'Ids of indices, separated by commas. Default: all.',
       isList: true,
       member: 'index_ids',
     },
     kinds: {
-      type: 'string',
       value: 'KINDS',
       help: `Any of ${KINDS.join(', ')}, separated by commas.`,
       isList: true,
@@ -355,8 +342,8 @@ const actions = createOperationView({
   words: [DESK_INDEX],
   flags: {
     ...RUN,
-    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: the first date of the run.' },
-    to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
+    from: { value: 'DATE', help: 'First ex-date. Default: the first date of the run.' },
+    to: { value: 'DATE', help: 'Last ex-date.' },
     choices: {
       type: 'boolean',
       member: null,
@@ -390,13 +377,13 @@ const rebalancePack = createViewCommand({
   summary: 'List the orders that align accounts with an index, one per row. --out FILE.json writes the whole pack.',
   words: [DESK_INDEX],
   flags: {
-    request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - reads standard input.' },
+    request: { value: 'FILE', help: 'Accounts, lots and costs as JSON; - reads standard input.' },
     aum: {
       type: 'number',
       value: 'MONEY',
       help: 'Amount of cash of an account that is added to the accounts of the file.',
     },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' },
+    'as-of': { value: 'DATE', help: 'Date. Default: the latest date.' },
   },
   examples: ['divisor rebalance-pack CORE-100 --aum 1e6', 'divisor rebalance-pack CORE-100 --request accounts.json'],
   async ask(client, [index_id = ''], flags) {
@@ -422,12 +409,11 @@ const limits = createOperationView({
   flags: {
     ...RUN,
     rule: {
-      type: 'string',
       value: 'RULE',
       choices: RULES,
       help: `${RULES.join(', ')}; default: the rule of the index, or the first of these.`,
     },
-    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer. Default: ISSUER.' },
+    by: { value: 'COLUMN', help: 'Reference column of the issuer. Default: ISSUER.' },
   },
   examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],
   records: ({ rule, rows }) => rows.map(({ least, ...row }) => ({ rule, ...row, ...least })),
@@ -435,19 +421,14 @@ const limits = createOperationView({
 });
 
 const FACTOR_FLAGS = {
-  model: {
-    type: 'string',
-    value: MODELS.join('|'),
-    choices: MODELS,
-    help: 'Model of the factors. Default: market_sector.',
-  },
-  'risk-model': { type: 'string', value: 'ID', help: 'Stored risk model whose factors replace --model.' },
+  model: { value: MODELS.join('|'), choices: MODELS, help: 'Model of the factors. Default: market_sector.' },
+  'risk-model': { value: 'ID', help: 'Stored risk model whose factors replace --model.' },
   factors: {
     type: 'number',
     value: 'N',
     help: 'Number of principal components for the model statistical. Default: 5.',
   },
-  'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the last date of the run.' },
+  'as-of': { value: 'DATE', help: 'Date. Default: the last date of the run.' },
 } as const;
 
 /** Members that both decompositions have. */
@@ -490,12 +471,11 @@ const termStructure = createViewCommand({
   summary: 'Print fair values of futures on an index by expiry.',
   words: [INDEX, { name: 'EXPIRIES', help: 'Dates, separated by commas.', isList: true }],
   flags: {
-    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot level. Default: the last date of the run.' },
+    'as-of': { value: 'DATE', help: 'Date of the spot level. Default: the last date of the run.' },
     rate: { type: 'number', value: 'R', help: 'Annual risk-free rate, as a fraction. Default: 0.' },
     yield: { type: 'number', value: 'Y', help: 'Annual dividend yield, as a fraction. Default: 0.' },
     borrow: { type: 'number', value: 'B', help: 'Annual borrow rate, as a fraction. Default: 0.' },
     dividends: {
-      type: 'string',
       value: 'LIST',
       help: 'Dividends instead of a yield: announced, or EX_DATE:POINTS pairs, separated by commas.',
     },
@@ -615,21 +595,18 @@ const explainDifference: JobCommand<DifferencesView> = {
     ...RUN,
     ...RANGE,
     variant: {
-      type: 'string',
       value: 'price|total|net',
       choices: ['price', 'total', 'net'],
       help: 'Return variant of the levels. Default: the variant with which the most sessions agree.',
     },
-    currency: { type: 'string', value: 'CODE', help: 'Currency of the levels. Default: found from the levels.' },
-    decimals: { type: 'string', value: 'N', help: 'Decimals of the levels. Default: found from the levels.' },
+    currency: { value: 'CODE', help: 'Currency of the levels. Default: found from the levels.' },
+    decimals: { value: 'N', help: 'Decimals of the levels. Default: found from the levels.' },
     mapping: {
-      type: 'string',
       value: 'FILE',
       help: 'JSON file with the columns (date and value), date_format, decimal, thousands and skip_rows of FILE, as for import.',
     },
-    known: { type: 'string', value: 'LIST', help: 'Subjects that are known to agree, separated by commas.' },
+    known: { value: 'LIST', help: 'Subjects that are known to agree, separated by commas.' },
     compositions: {
-      type: 'string',
       value: 'FILE',
       help: 'JSON file with the weights or index shares of the outside level on some dates. The difference is then divided into parts.',
     },
@@ -711,15 +688,10 @@ const report: JobCommand<NonNullable<RenderJobStatus['result']>> = {
   words: [{ name: 'TEMPLATE', help: 'Id of a stored template, or of a built-in template such as FACTSHEET-A4.' }],
   flags: {
     index: {
-      type: 'string',
       value: 'ID',
       help: 'Index of the blocks without an index (all blocks of a built-in template). For several indices in one document, separate the ids by commas.',
     },
-    'run-id': {
-      type: 'string',
-      value: 'RUN',
-      help: 'With --index, the id of an earlier run. Default: the newest run.',
-    },
+    'run-id': { value: 'RUN', help: 'With --index, the id of an earlier run. Default: the newest run.' },
   },
   examples: [
     'divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf',

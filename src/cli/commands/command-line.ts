@@ -8,7 +8,8 @@ import { CONNECTION_OPTIONS } from './connection.js';
 
 /** One flag of a command: its type and its help text. */
 export interface Flag {
-  readonly type: 'string' | 'number' | 'boolean';
+  /** Default: a text. */
+  readonly type?: 'number' | 'boolean';
   /** Placeholder of the value in the help. */
   readonly value?: string;
   readonly help: string;

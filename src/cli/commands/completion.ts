@@ -63,7 +63,7 @@ export function deriveCompletion(
   { words = [], flags = {} }: Grammar,
   extra: readonly (keyof typeof COMMON_OPTIONS)[],
 ): WordCompletion {
-  const listValues = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
+  const listValues = (flag: string, { type, choices = [] }: Pick<Flag, 'choices'> & { readonly type?: string }) =>
     type === 'boolean'
       ? null
       : [...choices.filter((choice) => UNQUOTED_WORD.test(choice)), ...formatIdPlaceholder(flag)];

@@ -58,8 +58,8 @@ const jobs = createOperationView({
   operation: 'listJobs',
   summary: 'List jobs, the newest first.',
   flags: {
-    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
-    status: { type: 'string', value: 'STATES', help: 'Only jobs in these states, separated by commas.' },
+    kind: { value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
+    status: { value: 'STATES', help: 'Only jobs in these states, separated by commas.' },
     limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.', otherwise: 50 },
   },
   examples: ['divisor jobs --kind backtest,render', 'divisor jobs --status failed'],
@@ -86,7 +86,7 @@ const putWatchlist = createViewCommand({
     { name: 'ID', help: 'Id of the watchlist.' },
     { name: 'NAMES', help: 'Identifiers, separated by commas; - reads them from standard input, one per line.' },
   ],
-  flags: { name: { type: 'string', value: 'NAME', help: 'Display name. Default: the id.' }, ...NOTE },
+  flags: { name: { value: 'NAME', help: 'Display name. Default: the id.' }, ...NOTE },
   examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
   async ask(client, [watchlist_id = '', names = ''], flags) {
     const identifiers = listNames(names === '-' ? await readStandardInput() : names);
@@ -124,13 +124,8 @@ const renders = createOperationView({
   operation: 'listRenders',
   summary: 'List rendered reports, the newest first.',
   flags: {
-    index: {
-      type: 'string',
-      value: 'ID',
-      member: 'index_id',
-      help: 'Only renders of built-in templates for this index.',
-    },
-    template: { type: 'string', value: 'ID', member: 'template_id', help: 'Only renders of this template.' },
+    index: { value: 'ID', member: 'index_id', help: 'Only renders of built-in templates for this index.' },
+    template: { value: 'ID', member: 'template_id', help: 'Only renders of this template.' },
     limit: { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 50.', otherwise: 50 },
   },
   examples: ['divisor renders --index CORE-100'],
@@ -207,10 +202,9 @@ export const refresh: JobCommand<RefreshResult> = {
       type: 'boolean',
       help: 'Read every value again and report restatements. Default: read only later dates, and only of securities with an unchanged history or a history restated for a split.',
     },
-    until: { type: 'string', value: 'DATE', help: 'Last date to load. Default: the latest date.' },
+    until: { value: 'DATE', help: 'Last date to load. Default: the latest date.' },
     'dry-run': { type: 'boolean', help: 'Report the changes of the refresh without storing or serving them.' },
     'fail-on': {
-      type: 'string',
       value: 'CODES',
       help: 'Codes of findings, separated by commas, for example PARTIAL_DATE,HISTORY_CHANGED. If a finding has one of these codes, the whole refresh is rejected before anything is stored or served, and the exit status is 3.',
     },
@@ -270,17 +264,13 @@ const repair: JobCommand<ImportResult> = {
   summary: 'Write a new data store in which data warnings are repaired. The old store does not change.',
   words: [STORE],
   flags: {
-    doubts: {
-      type: 'string',
-      value: 'IDS',
-      help: 'Ids of data warnings, as listed by divisor audit, separated by commas.',
-    },
+    doubts: { value: 'IDS', help: 'Ids of data warnings, as listed by divisor audit, separated by commas.' },
     confidence: {
       type: 'number',
       value: 'C',
       help: 'Minimum confidence (0 to 1) of the repairs to apply, instead of --doubts.',
     },
-    id: { type: 'string', value: 'STORE', help: 'Id of the new store.' },
+    id: { value: 'STORE', help: 'Id of the new store.' },
     activate: { type: 'boolean', help: 'Serve the store.' },
     ...NOTE,
   },
@@ -322,7 +312,7 @@ const jobKinds = createOperationView({
 const pauseKind = createViewCommand({
   summary: 'Stop starting jobs of a kind. Running jobs continue.',
   words: [KIND],
-  flags: { reason: { type: 'string', value: 'TEXT', help: 'Reason, which is shown with the kind.' } },
+  flags: { reason: { value: 'TEXT', help: 'Reason, which is shown with the kind.' } },
   examples: ['divisor jobs pause sweep --reason "month end"'],
   ask: async (client, [kind = ''], flags) =>
     client.call('pauseJobKind', {
@@ -356,9 +346,8 @@ const retryJobs = createViewCommand({
   summary: 'Queue failed jobs again, each with its stored input.',
   flags: {
     failed: { type: 'boolean', help: 'Select failed jobs (required).' },
-    kind: { type: 'string', value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
+    kind: { value: 'KINDS', help: 'Only jobs of these kinds, separated by commas.' },
     since: {
-      type: 'string',
       value: 'TIME',
       help: 'Only jobs that failed at or after this time: a date, or a time with an offset. Default: no limit.',
     },
@@ -414,10 +403,10 @@ const deskActions = createOperationView({
   summary: 'List coming and recent corporate actions with their state and flags.',
   fixed: { limit: 1000 },
   flags: {
-    from: { type: 'string', value: 'DATE', help: 'First ex-date. Default: 10 days before the last session.' },
-    to: { type: 'string', value: 'DATE', help: 'Last ex-date. Default: 90 days after the last session.' },
-    state: { type: 'string', value: 'STATE', help: `One of ${DESK_STATES.join(', ')}. Default: all.` },
-    security: { type: 'string', value: 'ID', member: 'identifier', help: 'Security. Default: all.' },
+    from: { value: 'DATE', help: 'First ex-date. Default: 10 days before the last session.' },
+    to: { value: 'DATE', help: 'Last ex-date. Default: 90 days after the last session.' },
+    state: { value: 'STATE', help: `One of ${DESK_STATES.join(', ')}. Default: all.` },
+    security: { value: 'ID', member: 'identifier', help: 'Security. Default: all.' },
     flagged: { type: 'boolean', otherwise: false, help: 'Only actions with flags.' },
   },
   examples: ['divisor action list --state new', 'divisor action list --flagged'],
@@ -445,8 +434,8 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
     summary,
     words: [ACTION],
     flags: {
-      comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' },
-      source: { type: 'string', value: 'NAME', help: 'Other source with which the action was compared.' },
+      comment: { value: 'TEXT', help: 'Comment, for the history and the audit log.' },
+      source: { value: 'NAME', help: 'Other source with which the action was compared.' },
       value: { type: 'number', value: 'X', help: 'Value in the other source.' },
     },
     examples: [`divisor action ${verb} 4be1c0ffee4be1c0ffee --source "Notice of the issuer" --value 2`],
@@ -529,8 +518,8 @@ const formatDates = (label: string, dates: readonly string[]): string[] =>
   dates.length === 0 ? [] : [`${label}: ${dates.join(', ')}.`];
 
 const NAME = { name: 'NAME', help: 'Identifier of a security, or of a series.' };
-const START = { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the store.' } as const;
-const END = { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
+const START = { value: 'DATE', help: 'First date. Default: the first date of the store.' } as const;
+const END = { value: 'DATE', help: 'Last date. Default: the last date of the store.' } as const;
 const LIMIT = { type: 'number', value: 'N', help: 'Maximum number of rows. Default: 1000.', otherwise: 1000 } as const;
 
 const prices = createOperationView({
@@ -540,15 +529,13 @@ const prices = createOperationView({
   flags: {
     start: START,
     end: END,
-    columns: { type: 'string', value: 'A,B', isList: true, help: 'Columns, separated by commas. Default: all.' },
+    columns: { value: 'A,B', isList: true, help: 'Columns, separated by commas. Default: all.' },
     interval: {
-      type: 'string',
       value: 'native|weekly|monthly',
       choices: ['native', 'weekly', 'monthly'],
       help: 'Frequency of the bars: daily, weekly or monthly.',
     },
     adjust: {
-      type: 'string',
       value: 'none|splits|total',
       choices: ['none', 'splits', 'total'],
       help: 'Price adjustment: as stored, adjusted for later splits, or also adjusted for dividends.',
@@ -564,8 +551,8 @@ const reference = createOperationView({
   summary: 'Print reference data of securities on one date.',
   words: [{ name: 'NAMES', help: 'Identifiers, separated by commas.', isList: true, member: 'identifiers' }],
   flags: {
-    fields: { type: 'string', value: 'A,B', isList: true, help: 'Columns and datapoints, separated by commas.' },
-    'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date of the store.' },
+    fields: { value: 'A,B', isList: true, help: 'Columns and datapoints, separated by commas.' },
+    'as-of': { value: 'DATE', help: 'Date. Default: the latest date of the store.' },
   },
   examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
   records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
@@ -584,7 +571,7 @@ const names = createOperationView({
   operation: 'searchIdentifiers',
   summary: 'List the securities of the served store, with their first and last dates.',
   flags: {
-    find: { type: 'string', value: 'TEXT', member: 'q', help: 'Only identifiers that contain this text.' },
+    find: { value: 'TEXT', member: 'q', help: 'Only identifiers that contain this text.' },
     limit: LIMIT,
   },
   examples: ['divisor data names --find energy'],
@@ -615,7 +602,7 @@ const PRICE_ARGUMENTS = [
 ];
 const OVERRIDES_COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
-  reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
+  reason: { value: 'TEXT', help: 'Reason, including the source of the price (required).' },
 } as const;
 
 const overrides = createOperationView({

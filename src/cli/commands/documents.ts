@@ -7,7 +7,7 @@ import { createViewCommand, type JobCommand } from './job-command.js';
 
 /** Flag of commands that write versioned documents. */
 export const NOTE = {
-  note: { type: 'string', value: 'TEXT', help: 'Reason for the change, stored with the version and in the audit log.' },
+  note: { value: 'TEXT', help: 'Reason for the change, stored with the version and in the audit log.' },
 } as const;
 
 type Operation = 'listIndexVersions' | 'diffIndexVersions' | 'restoreIndexVersion' | 'deleteIndex';

@@ -15,23 +15,20 @@ import { AS_KNOWN_FLAGS } from './job-command.js';
 export const EXPORT_GRAMMAR: Required<Grammar> = {
   words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', '), choices: EXPORT_NAMES }],
   flags: {
-    index: { type: 'string', value: 'ID', help: 'Index or strategy of the exported run.' },
+    index: { value: 'ID', help: 'Index or strategy of the exported run.' },
     ...RUN,
     'as-known-on': AS_KNOWN_FLAGS['as-known-on'],
-    start: { type: 'string', value: 'DATE', help: 'First date. Default: the first date of the run.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the run.' },
+    start: { value: 'DATE', help: 'First date. Default: the first date of the run.' },
+    end: { value: 'DATE', help: 'Last date. Default: the last date of the run.' },
     date: {
-      type: 'string',
       value: 'DATE',
       help: 'Session of the closing, opening and proforma tables. Default: the last session of the run.',
     },
     by: {
-      type: 'string',
       value: 'COLUMN',
       help: 'Reference column of the groups of exposures (default: SECTOR) or of the issuers of limits and breaches (ISSUER).',
     },
     format: {
-      type: 'string',
       value: 'FORMAT',
       choices: FORMAT_NAMES,
       help: `${FORMAT_NAMES.join(', ')}; default: the extension of --out, otherwise csv.`,

@@ -131,10 +131,10 @@ const formatHistory = ({ history }: Approval): string[] =>
 const approvals = createViewCommand({
   summary: 'List changes that wait for the approval of other people.',
   flags: {
-    state: { type: 'string', value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
-    subject: { type: 'string', value: 'ID', help: 'Index or schedule. Default: all.' },
-    schedule: { type: 'string', value: 'ID', help: 'Only requests of days of this schedule.' },
-    date: { type: 'string', value: 'DATE', help: 'Only requests of the day of this session.' },
+    state: { value: 'STATE', help: `One of ${APPROVAL_STATES.join(', ')}, or all. Default: pending.` },
+    subject: { value: 'ID', help: 'Index or schedule. Default: all.' },
+    schedule: { value: 'ID', help: 'Only requests of days of this schedule.' },
+    date: { value: 'DATE', help: 'Only requests of the day of this session.' },
     limit: { type: 'number', value: 'N', help: 'Maximum number of approvals. Default: 100.' },
   },
   examples: [
@@ -172,7 +172,7 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
   return createViewCommand({
     summary,
     words: [APPROVALS],
-    flags: { comment: { type: 'string', value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
+    flags: { comment: { value: 'TEXT', help: 'Comment, for the history and the audit log.' } },
     examples: [
       `divisor approval ${decision} 12,13 --comment "Levels agree with ours"`,
       `divisor approval ${decision} close/2024-12-31 --comment "Levels agree with ours"`,

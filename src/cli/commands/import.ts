@@ -161,12 +161,7 @@ const formatFlag = (field: string) => field.replaceAll('_', '-');
  * inspection.
  */
 const READING_FLAGS: Readonly<Record<string, Flag>> = {
-  adjustment: {
-    type: 'string',
-    value: 'none|splits|total',
-    help: 'Price basis of CLOSE.',
-    choices: ['none', 'splits', 'total'],
-  },
+  adjustment: { value: 'none|splits|total', help: 'Price basis of CLOSE.', choices: ['none', 'splits', 'total'] },
   ...Object.fromEntries(
     Object.entries(MarketMapping.shape).map(([field, schema]): [string, Flag] => [
       formatFlag(field),
@@ -182,11 +177,11 @@ function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
   }
   if (schema instanceof z.ZodEnum) {
     const choices = schema.options.map(String);
-    return { type: 'string', value: choices.map((choice) => (choice === ' ' ? "' '" : choice)).join('|'), choices };
+    return { value: choices.map((choice) => (choice === ' ' ? "' '" : choice)).join('|'), choices };
   }
   if (schema instanceof z.ZodNumber) return { type: 'number', value: 'N' };
-  if (schema instanceof z.ZodRecord) return { type: 'string', value: 'A=B,C=D' };
-  return { type: 'string', value: schema instanceof z.ZodArray ? 'A,B' : 'TEXT' };
+  if (schema instanceof z.ZodRecord) return { value: 'A=B,C=D' };
+  return { value: schema instanceof z.ZodArray ? 'A,B' : 'TEXT' };
 }
 
 /** Collects the answers that the flags give. Members without a flag are left out. @throws UsageError */
@@ -350,10 +345,9 @@ const importMarket: JobCommand<ImportedStore> = {
   notes:
     'The service reads a folder or a table in place: with --url its path refers to the machine of the service, under its data roots. A table (.csv, .csv.gz, .txt, .tsv, .parquet) that it cannot read there is uploaded; the store then contains a copy.',
   flags: {
-    id: { type: 'string', value: 'STORE', help: 'Id of the store. Default: derived from its name.' },
-    name: { type: 'string', value: 'NAME', help: 'Display name. Default: the file name.' },
+    id: { value: 'STORE', help: 'Id of the store. Default: derived from its name.' },
+    name: { value: 'NAME', help: 'Display name. Default: the file name.' },
     mapping: {
-      type: 'string',
       value: 'FILE',
       help: 'File with the mapping: the output of inspect --out, or a mapping only; - reads standard input.',
     },
@@ -361,7 +355,7 @@ const importMarket: JobCommand<ImportedStore> = {
       type: 'boolean',
       help: 'Use the mapping that divisor inspect proposes, if the flags below answer all its questions.',
     },
-    currency: { type: 'string', value: 'CODE', help: 'Currency of securities without a CURRENCY value.' },
+    currency: { value: 'CODE', help: 'Currency of securities without a CURRENCY value.' },
     activate: { type: 'boolean', help: 'Serve the store.' },
     ...NOTE,
     ...READING_FLAGS,

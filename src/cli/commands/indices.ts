@@ -23,7 +23,7 @@ import {
 } from './job-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
-const AS_OF = { 'as-of': { type: 'string', value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
+const AS_OF = { 'as-of': { value: 'DATE', help: 'Date. Default: the latest date.' } } as const;
 
 const list = createOperationView({
   operation: 'listIndices',
@@ -251,16 +251,11 @@ const amend: JobCommand<SavedIndex> = {
   ],
   flags: {
     from: {
-      type: 'string',
       value: 'DATE',
       help: 'Date of the change (required). It applies from the first review on or after this date.',
     },
-    announced: { type: 'string', value: 'DATE', help: 'Date on which clients were informed.' },
-    reason: {
-      type: 'string',
-      value: 'TEXT',
-      help: 'Reason, for the methodology. It is also the note if --note is omitted.',
-    },
+    announced: { value: 'DATE', help: 'Date on which clients were informed.' },
+    reason: { value: 'TEXT', help: 'Reason, for the methodology. It is also the note if --note is omitted.' },
     rebalance: { type: 'boolean', help: 'Rebalance on the first session on or after the date.' },
     ...NOTE,
   },
@@ -315,11 +310,7 @@ const putPlugin = createViewCommand({
     { name: 'FILE', help: 'JSON with name, kind, inputs, parameters and source; - reads standard input.' },
   ],
   flags: {
-    source: {
-      type: 'string',
-      value: 'FILE',
-      help: 'JavaScript file with the source. Default: the source in the JSON.',
-    },
+    source: { value: 'FILE', help: 'JavaScript file with the source. Default: the source in the JSON.' },
     ...NOTE,
   },
   examples: ['divisor plugin put near-high near-high.json --source near-high.js'],
@@ -379,14 +370,12 @@ const create: JobCommand<{
 }> = {
   summary: 'Create an index from a published methodology, with the indices that it needs.',
   flags: {
-    from: { type: 'string', value: 'NAME', help: 'Id of a template, as listed by divisor index templates.' },
+    from: { value: 'NAME', help: 'Id of a template, as listed by divisor index templates.' },
     id: {
-      type: 'string',
       value: 'ID',
       help: 'Id of the index, and prefix of the ids of its other documents. Default: the ids of the template.',
     },
     'base-date': {
-      type: 'string',
       value: 'DATE',
       help: 'Base date. Default: the first date, at least one year after the start of the served store, on which the rules have their data.',
     },

@@ -313,7 +313,6 @@ export function formatMembers<R extends object>(result: R, names: readonly (keyo
 
 export const BENCHMARK_FLAG = {
   benchmark: {
-    type: 'string',
     value: 'NAME',
     help: 'index:ID, or identifier:ID for a security or series of the store. An id without a prefix is an index if one exists, else an identifier.',
   },
@@ -321,11 +320,7 @@ export const BENCHMARK_FLAG = {
 
 /** Flags that limit a backtest to the data that was known at a given time. */
 export const AS_KNOWN_FLAGS = {
-  'as-known-on': {
-    type: 'string',
-    value: 'WHEN',
-    help: 'Use the data known at a version, a date (its end, in UTC) or a time.',
-  },
+  'as-known-on': { value: 'WHEN', help: 'Use the data known at a version, a date (its end, in UTC) or a time.' },
   'as-known-at-decisions': {
     type: 'boolean',
     help: 'Decide each rebalance with the data known at the end of its decision date.',
@@ -345,9 +340,8 @@ export function readAsKnownOn(flags: FlagValues): {
 }
 
 export const JOB_FLAGS = {
-  callback: { type: 'string', value: 'URL', help: 'URL that the service notifies when the job ends.' },
+  callback: { value: 'URL', help: 'URL that the service notifies when the job ends.' },
   priority: {
-    type: 'string',
     value: 'PRIORITY',
     help: 'high starts before all normal jobs and requires the scope admin; low starts after them. Default: normal.',
     choices: JOB_PRIORITIES,
@@ -362,7 +356,6 @@ export const readJobQuery = (flags: FlagValues) => ({
 /** Flag with which a command fails at certain data warnings, so that a script can stop. */
 export const FAIL_ON_FLAGS = {
   'fail-on': {
-    type: 'string',
     value: 'CODES',
     help: 'Exit with 3 if a finding has one of these codes, separated by commas: PARTIAL_DATE.',
   },

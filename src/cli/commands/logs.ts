@@ -126,22 +126,14 @@ const NDJSON_TYPE = 'application/x-ndjson';
 export const AUDIT_GRAMMAR: Required<Grammar> = {
   words: [],
   flags: {
-    start: { type: 'string', value: 'TIME', help: 'Only entries at or after this day or time.' },
-    end: { type: 'string', value: 'TIME', help: 'Only entries at or before this day or time.' },
-    kind: { type: 'string', value: 'KIND', choices: AUDIT_KINDS, help: AUDIT_KINDS.join(', ') },
-    id: { type: 'string', value: 'ID', help: 'Id of a document.' },
-    author: { type: 'string', value: 'NAME', help: 'Author of the write.' },
-    check: {
-      type: 'string',
-      value: 'FILE',
-      help: 'Verify the hash chain and the signatures of a complete exported log.',
-    },
-    key: {
-      type: 'string',
-      value: 'FILE',
-      help: 'File with the public keys of the signatures, in the JSON form of GET /audit.',
-    },
-    head: { type: 'string', value: 'HASH', help: 'Expected hash of the last entry of the exported log.' },
+    start: { value: 'TIME', help: 'Only entries at or after this day or time.' },
+    end: { value: 'TIME', help: 'Only entries at or before this day or time.' },
+    kind: { value: 'KIND', choices: AUDIT_KINDS, help: AUDIT_KINDS.join(', ') },
+    id: { value: 'ID', help: 'Id of a document.' },
+    author: { value: 'NAME', help: 'Author of the write.' },
+    check: { value: 'FILE', help: 'Verify the hash chain and the signatures of a complete exported log.' },
+    key: { value: 'FILE', help: 'File with the public keys of the signatures, in the JSON form of GET /audit.' },
+    head: { value: 'HASH', help: 'Expected hash of the last entry of the exported log.' },
   },
 };
 
@@ -258,8 +250,8 @@ export async function runBundle(argv: readonly string[], environment: NodeJS.Pro
 const GRAMMAR: Required<Grammar> = {
   words: [{ name: 'INDEX', help: 'Id of an index, even if the index was deleted.' }],
   flags: {
-    start: { type: 'string', value: 'DATE', help: 'First date.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date.' },
+    start: { value: 'DATE', help: 'First date.' },
+    end: { value: 'DATE', help: 'Last date.' },
   },
 };
 

@@ -11,7 +11,6 @@ export const MCP_GRAMMAR: Required<Grammar> = {
   words: [],
   flags: {
     tools: {
-      type: 'string',
       value: 'SETS',
       help: 'Lists the operations of toolsets, separated by commas, or all. Default: a short list that finds and calls all.',
     },

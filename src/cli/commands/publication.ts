@@ -13,12 +13,7 @@ const clients = createOperationView({
   operation: 'listClients',
   summary: 'List the clients that receive files, with their entitlements.',
   flags: {
-    index: {
-      type: 'string',
-      value: 'INDEX',
-      member: 'index_id',
-      help: 'Only clients with an entitlement to this index.',
-    },
+    index: { value: 'INDEX', member: 'index_id', help: 'Only clients with an entitlement to this index.' },
   },
   examples: ['divisor client list', 'divisor client list --index LARGE-100'],
   records: (answer) =>
@@ -65,7 +60,6 @@ const putClient = createViewCommand({
   ],
   flags: {
     secrets: {
-      type: 'string',
       value: 'TARGET=FILE,...',
       help: 'Files with the password or private key of targets. Default: the secrets in the JSON, otherwise the stored secrets.',
     },
@@ -109,8 +103,8 @@ const deliveries = createOperationView({
   summary: 'List the files that a client has received or will receive, or the log of the attempts.',
   words: [CLIENT],
   flags: {
-    schedule: { type: 'string', value: 'SCHEDULE', member: 'schedule_id', help: 'Only days of this schedule.' },
-    before: { type: 'string', value: 'DATE', help: 'Only days before this day.' },
+    schedule: { value: 'SCHEDULE', member: 'schedule_id', help: 'Only days of this schedule.' },
+    before: { value: 'DATE', help: 'Only days before this day.' },
     limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
     log: { type: 'boolean', member: null, help: 'List attempts and results instead of files.' },
   },
@@ -141,10 +135,10 @@ const publish = createOperationCommand({
   notes:
     'A run with differences from published closes is refused with RESTATEMENT, and incomplete closes are refused with PARTIAL_CLOSES. Nothing is appended.',
   flags: {
-    'run-id': { type: 'string', value: 'RUN', help: 'Id of a stored run. Default: the newest run that is current.' },
-    through: { type: 'string', value: 'DATE', help: 'Last date to publish. Default: the last date of the run.' },
+    'run-id': { value: 'RUN', help: 'Id of a stored run. Default: the newest run that is current.' },
+    through: { value: 'DATE', help: 'Last date to publish. Default: the last date of the run.' },
     restate: { type: 'boolean', help: 'Publish closes with differences again. Requires --reason.' },
-    reason: { type: 'string', value: 'TEXT', help: 'Reason, which the log records. A restatement requires a reason.' },
+    reason: { value: 'TEXT', help: 'Reason, which the log records. A restatement requires a reason.' },
     'allow-partial': {
       type: 'boolean',
       help: 'Publish closes even if constituents have no bar. The log records this.',
@@ -183,7 +177,7 @@ const rotateKey = createOperationCommand({
 
 const SCHEDULE = { name: 'SCHEDULE', help: 'Id of a schedule.' };
 const REASON = {
-  reason: { type: 'string', value: 'TEXT', help: 'Reason, which the register of decisions records.' },
+  reason: { value: 'TEXT', help: 'Reason, which the register of decisions records.' },
 } as const;
 
 const schedules = createOperationView({
@@ -278,7 +272,7 @@ const scheduleStatus = createViewCommand({
   summary: 'List the days of a schedule, or the steps of one day.',
   words: [SCHEDULE],
   flags: {
-    date: { type: 'string', value: 'DATE', help: 'Session whose steps are listed. Default: list the latest days.' },
+    date: { value: 'DATE', help: 'Session whose steps are listed. Default: list the latest days.' },
     limit: { type: 'number', value: 'N', help: 'Number of days. Default: 20.' },
     ...WAIT,
   },
@@ -312,11 +306,7 @@ const runSchedule = createViewCommand({
   words: [SCHEDULE, { name: 'DATE', help: 'Session.' }],
   flags: {
     ...REASON,
-    again: {
-      type: 'string',
-      value: 'STEPS',
-      help: 'Steps that write their files again, separated by commas: export,render.',
-    },
+    again: { value: 'STEPS', help: 'Steps that write their files again, separated by commas: export,render.' },
     ...WAIT,
   },
   notes: WAIT_NOTES,
@@ -356,14 +346,12 @@ const waiveSchedule = createOperationView({
   flags: {
     reason: { ...REASON.reason, isRequired: true },
     index: {
-      type: 'string',
       value: 'INDEX',
       member: 'index_id',
       otherwise: null,
       help: 'Index. Default: every index of the schedule.',
     },
     security: {
-      type: 'string',
       value: 'ID',
       member: 'identifier',
       otherwise: null,

@@ -35,14 +35,9 @@ const importRisk: JobCommand<RiskModelImportResult> = {
   notes:
     'A .csv or .arrow file has the columns date, table, row, column and value, or date, identifier and one column for each security.',
   flags: {
-    units: {
-      type: 'string',
-      value: UNITS.join('|'),
-      help: 'Period of the variances of a .csv or .arrow file.',
-      choices: UNITS,
-    },
+    units: { value: UNITS.join('|'), help: 'Period of the variances of a .csv or .arrow file.', choices: UNITS },
     annualisation: { type: 'number', value: 'N', help: 'Sessions per year, for daily units. Default: 252.' },
-    date: { type: 'string', value: 'DATE', help: 'Date of a file without a column date.' },
+    date: { value: 'DATE', help: 'Date of a file without a column date.' },
     repair: { type: 'boolean', help: 'Repair matrices that are not symmetric or not positive semi-definite.' },
   },
   examples: [
@@ -135,7 +130,7 @@ const SETTINGS = Object.entries(ESTIMATOR_SETTINGS) as [EstimatorSettingName, Es
 const formatFlag = (name: EstimatorSettingName): string => name.replaceAll('_', '-');
 
 const getValues = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
-  choices === undefined ? { type: 'number', value: 'N' } : { type: 'string', value: choices.join('|'), choices };
+  choices === undefined ? { type: 'number', value: 'N' } : { value: choices.join('|'), choices };
 
 const risk = createOperationCommand({
   operation: 'estimateRiskModel',
@@ -144,16 +139,14 @@ const risk = createOperationCommand({
   flags: {
     ...JOB_FLAGS,
     index: {
-      type: 'string',
       value: 'ID',
       member: 'index_id',
       help: 'Index whose latest run provides the securities. Default: the securities of the stored model.',
     },
-    identifiers: { type: 'string', value: 'A,B,C', isList: true, help: 'Securities of the model, instead of --index.' },
-    start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
-    end: { type: 'string', value: 'DATE', help: 'End of the window.' },
+    identifiers: { value: 'A,B,C', isList: true, help: 'Securities of the model, instead of --index.' },
+    start: { value: 'DATE', help: 'Start of the window.' },
+    end: { value: 'DATE', help: 'End of the window.' },
     estimator: {
-      type: 'string',
       value: ESTIMATORS.join('|'),
       help: 'Estimator of the covariance. Default: shrinkage.',
       choices: ESTIMATORS,
@@ -165,7 +158,6 @@ const risk = createOperationCommand({
       ]),
     ),
     returns: {
-      type: 'string',
       value: RETURN_VARIANTS.join('|'),
       help: 'Total returns include dividends; price returns do not.',
       choices: RETURN_VARIANTS,
@@ -197,11 +189,11 @@ const validateRisk = createOperationCommand({
   qlike     loss of the forecasts; lower is better`,
   flags: {
     ...JOB_FLAGS,
-    start: { type: 'string', value: 'DATE', help: 'First forecast date.' },
-    end: { type: 'string', value: 'DATE', help: 'Last outcome date.' },
+    start: { value: 'DATE', help: 'First forecast date.' },
+    end: { value: 'DATE', help: 'Last outcome date.' },
     sessions: { type: 'number', value: 'N', help: 'Returns in the window of each forecast. Default: 252.' },
     horizon: { type: 'number', value: 'N', help: 'Sessions of each outcome. Default: 21.' },
-    index: { type: 'string', value: 'ID', member: 'index_id', help: 'Index whose weights are tested as a portfolio.' },
+    index: { value: 'ID', member: 'index_id', help: 'Index whose weights are tested as a portfolio.' },
     random: { type: 'number', value: 'N', help: 'Random portfolios. Default: 50.' },
     eigenportfolios: { type: 'number', value: 'N', help: 'Eigenvectors as portfolios. Default: 10.' },
     seed: { type: 'number', value: 'N', help: 'Seed of the random portfolios. Default: 1.' },

@@ -43,13 +43,9 @@ const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
   words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
   flags: {
-    document: {
-      type: 'string',
-      value: 'FILE',
-      help: 'Index document that is first stored under the id; - reads standard input.',
-    },
-    start: { type: 'string', value: 'DATE', help: 'First date. Default: the base date.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the data.' },
+    document: { value: 'FILE', help: 'Index document that is first stored under the id; - reads standard input.' },
+    start: { value: 'DATE', help: 'First date. Default: the base date.' },
+    end: { value: 'DATE', help: 'Last date. Default: the last date of the data.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK_FLAG,
@@ -114,8 +110,8 @@ const backtests: JobCommand<readonly BacktestOutcome[]> = {
   notes: 'The jobs continue in the service if the command is interrupted. Exit status 1: a job failed or was refused.',
   words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies, separated by commas.', isList: true }],
   flags: {
-    start: { type: 'string', value: 'DATE', help: 'First date. Default: the base date of each index.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date. Default: the last date of the data.' },
+    start: { value: 'DATE', help: 'First date. Default: the base date of each index.' },
+    end: { value: 'DATE', help: 'Last date. Default: the last date of the data.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK_FLAG,
@@ -198,27 +194,20 @@ const optimise: JobCommand<OptimisationRunResult> = {
   flags: {
     ...JOB_FLAGS,
     constraints: {
-      type: 'string',
       value: 'FILE',
       help: 'Constraint set document that is first stored under the id; - reads standard input.',
     },
     objective: {
-      type: 'string',
       value: 'TYPE',
       help: 'Objective of the weights. Default: minimum tracking error.',
     },
     request: {
-      type: 'string',
       value: 'FILE',
       help: 'Further fields of the request as JSON (objective with parameters, expected_returns, costs); - reads standard input.',
     },
-    'as-of': {
-      type: 'string',
-      value: 'DATE',
-      help: 'Rebalance whose weights are the target. Default: the latest rebalance.',
-    },
-    start: { type: 'string', value: 'DATE', help: 'Start of the risk window.' },
-    end: { type: 'string', value: 'DATE', help: 'End of the risk window.' },
+    'as-of': { value: 'DATE', help: 'Rebalance whose weights are the target. Default: the latest rebalance.' },
+    start: { value: 'DATE', help: 'Start of the risk window.' },
+    end: { value: 'DATE', help: 'End of the risk window.' },
   },
   examples: [
     'divisor optimise CORE-100 limits',
@@ -271,19 +260,12 @@ const rerun = createOperationCommand({
     'Each rerun uses the settings of the stored run. Exit status 1: an index was refused, and its stored run is unchanged.',
   flags: {
     ids: {
-      type: 'string',
       value: 'IDS',
       help: 'Ids, separated by commas. Default: all indices and strategies with a stored run.',
       isList: true,
       otherwise: null,
     },
-    id: {
-      type: 'string',
-      value: 'ID',
-      member: 'rerun_id',
-      otherwise: null,
-      help: 'Id of the rerun. Default: a generated id.',
-    },
+    id: { value: 'ID', member: 'rerun_id', otherwise: null, help: 'Id of the rerun. Default: a generated id.' },
     ...JOB_FLAGS,
   },
   examples: ['divisor rerun', 'divisor rerun --ids CORE-100,EVEN-100 --csv'],
@@ -324,12 +306,7 @@ const study = createOperationCommand({
     },
   ],
   flags: {
-    id: {
-      type: 'string',
-      value: 'ID',
-      member: 'study_id',
-      help: 'Id of the study. Default: the id in the file, or a generated id.',
-    },
+    id: { value: 'ID', member: 'study_id', help: 'Id of the study. Default: the id in the file, or a generated id.' },
     ...JOB_FLAGS,
   },
   examples: ['divisor study runs.json', 'divisor study runs.json --id aversions --csv'],
@@ -382,18 +359,13 @@ const sweep: JobCommand<SweepView> = {
   or a whole request of POST /analytics/sweeps, which the flags complete or override.`,
   flags: {
     ...JOB_FLAGS,
-    index: { type: 'string', value: 'ID', help: 'Stored index that is varied.' },
-    document: {
-      type: 'string',
-      value: 'FILE',
-      help: 'Index document that is varied and not stored, instead of --index.',
-    },
-    id: { type: 'string', value: 'ID', help: 'Id of the sweep. Default: a generated id.' },
-    start: { type: 'string', value: 'DATE', help: 'First date of the backtests.' },
-    end: { type: 'string', value: 'DATE', help: 'Last date.' },
+    index: { value: 'ID', help: 'Stored index that is varied.' },
+    document: { value: 'FILE', help: 'Index document that is varied and not stored, instead of --index.' },
+    id: { value: 'ID', help: 'Id of the sweep. Default: a generated id.' },
+    start: { value: 'DATE', help: 'First date of the backtests.' },
+    end: { value: 'DATE', help: 'Last date.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     'rank-by': {
-      type: 'string',
       value: 'METRIC',
       help: 'sharpe_ratio, total_return, annualised_return, max_drawdown, volatility, tracking_error or tracking_difference. Default: sharpe_ratio.',
     },
@@ -403,7 +375,6 @@ const sweep: JobCommand<SweepView> = {
       help: 'Number of blocks of time for the estimate of overfitting: an even number from 2 to 16.',
     },
     folds: {
-      type: 'string',
       value: 'METHOD',
       help: 'Test the selection of a variant out of sample: combinatorial or walk_forward. FILE contains the parameters.',
     },
@@ -545,7 +516,6 @@ const account = createOperationCommand({
   ],
   flags: {
     id: {
-      type: 'string',
       value: 'ID',
       member: 'backtest_id',
       help: 'Id of the backtest. Default: the id in the file, or a generated id.',
@@ -580,8 +550,8 @@ const batch: JobCommand<BatchView> = {
 rows of an account are consecutive. With a .csv, .arrow or .parquet file, --terms is the file of the terms. The member defaults of the
 terms sets the fields that an account omits.`,
   flags: {
-    terms: { type: 'string', value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
-    id: { type: 'string', value: 'ID', help: 'Id of the batch. Default: a generated id.' },
+    terms: { value: 'FILE', help: 'Terms as JSON: parent, risk_model, objective and so on.' },
+    id: { value: 'ID', help: 'Id of the batch. Default: a generated id.' },
   },
   examples: [
     'divisor batch template --out accounts.csv',

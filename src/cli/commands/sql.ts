@@ -14,7 +14,6 @@ import { CONNECTION_HELP, EXIT, runWithService } from './connection.js';
 
 const FLAGS: Required<Grammar>['flags'] = {
   format: {
-    type: 'string',
     value: 'FORMAT',
     choices: SQL_FORMATS,
     help: `${SQL_FORMATS.join(', ')}; default: the extension of --out, otherwise a table on a terminal and csv elsewhere.`,

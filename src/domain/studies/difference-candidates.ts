@@ -30,6 +30,8 @@ export interface Candidate extends DatedChange {
   readonly words: string;
   /** Types of the events on which a convention acts; absent if it acts on every dividend, or without an event. */
   readonly types?: readonly CorporateAction['type'][] | undefined;
+  /** Session before the first one; absent if the change has no duration. */
+  readonly after?: Day | undefined;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -319,6 +321,7 @@ function createCarried(place: Place, column: number, { previous, count, subject 
       identifier: sm.identifiers[column]!,
       date: toDate(place, session),
       through: toDate(place, last),
+      after: sm.sessions[session - 1],
       value: previous,
       words: `carried the ${subject === 'currency' ? 'rate' : 'price'} of ${sm.identifiers[column]!}`,
       edits: [{ kind: 'bars', field: 'CLOSE', column, bars: bars.map((bar) => ({ row: bar!.row, value: previous })) }],

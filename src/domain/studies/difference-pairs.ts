@@ -4,13 +4,11 @@ import type { DifferenceNode } from './difference-result.js';
 import { attempt, type CauseSubject, evaluateWhole } from './difference-terms.js';
 import {
   evaluatePart,
-  CHANCE,
   EVIDENCE_SESSIONS,
   FAINT_SESSIONS,
   findAnchor,
   findReviewBegin,
   findSession,
-  isLargeFor,
   listAhead,
   PAIR_FAINT,
   reportSession,
@@ -35,7 +33,7 @@ const CONVENTION_ERROR = 1.2;
 /** Largest error of the product of two effects on one session, in units of the product of the effects. */
 const INTERACTION = 5;
 
-/** Returns pairs of changes of one session that explain it together. */
+/** Returns pairs of changes, of which one is a convention or both are of reviews, that explain a session together. */
 export function listFixedPairs(node: DifferenceNode, tried: readonly Tried[], search: Search): Tried[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
@@ -52,7 +50,7 @@ export function listFixedPairs(node: DifferenceNode, tried: readonly Tried[], se
   for (let i = 0; i < local.length; i++)
     for (let j = i + 1; j < local.length; j++) {
       const [a, b] = [local[i]!, local[j]!];
-      if (isSameObject(a.candidates[0]!, b.candidates[0]!)) continue;
+      if (isSameObject(a.candidates[0]!, b.candidates[0]!) || isOfSets(a, b)) continue;
       const moves = Math.abs((a.effect - 1) * (b.effect - 1));
       const errors = wanted.map((one, k) => Math.abs(a.effects[k]! * b.effects[k]! - one));
       // Two changes of one review act on each other's weights.
@@ -79,6 +77,11 @@ export function listFixedPairs(node: DifferenceNode, tried: readonly Tried[], se
   );
 }
 
+/** Returns true for two changes of one session that act on the level without each other. */
+const isOfSets = (...pair: readonly Tried[]): boolean =>
+  pair.every(({ candidates: [one] }) => one!.date !== null) &&
+  pair.some(({ candidates: [one] }) => one!.review === undefined);
+
 interface TriedPair {
   readonly pair: readonly [Candidate, Candidate];
   /** True if the difference is near the rounding, where two of many changes explain it by chance. */
@@ -90,9 +93,6 @@ function tryPair(node: DifferenceNode, { pair, isNear }: TriedPair, search: Sear
   const isWhole = pair.every(({ date }) => date === null);
   const count = isNear || isWhole ? FAINT_SESSIONS : EVIDENCE_SESSIONS;
   const ordered = pair.toSorted((one, other) => Number(one.date === null) - Number(other.date === null));
-  // Of many pairs of events and prices, some have the size of one step by chance.
-  const isStep = pair.every(({ date, review }) => date !== null && review === undefined);
-  if (isStep && !isLargeFor(node, PAIRS_MAX, search)) return [];
   const result = tryAll(node, ordered, search);
   return result !== null && result.agreement.reach >= Math.min(node.agreement.reach + count, search.outside.days.length)
     ? [result]
@@ -123,10 +123,7 @@ interface FreePairs {
   readonly tried: readonly Tried[];
 }
 
-/**
- * Returns pairs of a free value and a change of fixed size. A value that acts on every session needs many sessions as
- * evidence, a price or an amount a number with the usual decimals in a range that is narrow for all changes.
- */
+/** Returns pairs of a value that acts on every session and a convention of fixed size. Evidence are many sessions. */
 export function listFreePairs(node: DifferenceNode, { candidates, tried }: FreePairs, search: Search): Tried[] {
   const { outside } = search;
   const { reach, low, high } = node.agreement;
@@ -136,68 +133,84 @@ export function listFreePairs(node: DifferenceNode, { candidates, tried }: FreeP
   const conventions = candidates.filter(
     ({ date, free, subject }) => date === null && !free && OF_OVERLAYS.has(subject),
   );
-  const fixed = tried.filter(({ candidates: [one, second] }) => second === undefined && one!.free === undefined);
+  const others = tried.filter(
+    ({ candidates: [one, second] }) => second === undefined && one!.free === undefined && one!.date === null,
+  );
+  const least = reach + FAINT_SESSIONS;
   return candidates.flatMap((value) => {
-    const { free } = value;
-    if (free === undefined) return [];
-    const step = free.guess === 0 ? 0.01 : 0.1 * free.guess;
-    const measure = (number: number): number[] | null => {
-      const part = attempt(() => evaluatePart(node, free.create(number), [value], search));
-      if (part === null) return null;
-      const ratio = (day: Day): number => levelOn(part, day) / levelOn(node.own, day);
-      const first = value.date === null ? ratio(outside.days[findAnchor(node, search)]!) : 1;
-      return days.map((day) => Math.log(ratio(day) / first));
-    };
-    const [at, above] = [measure(free.guess), measure(free.guess + step)];
-    if (at === null || above === null || !(Math.abs(above[0]! - at[0]!) > 0)) return [];
-    const others = fixed.filter(
-      ({ candidates: [one] }) => !isSameObject(one!, value) && (one!.date === null) === (value.date === null),
-    );
-    const measured = others.flatMap((other) => {
+    const { free, date } = value;
+    const measured = free === undefined || date !== null ? null : measureFree(node, value, search);
+    if (free === undefined || measured === null) return [];
+    const { step } = measured;
+    const [at, above] = [measured.at, measured.above].map((ratios) => ratios.map(Math.log)) as [number[], number[]];
+    const errors = others.flatMap((other) => {
+      if (isSameObject(other.candidates[0]!, value)) return [];
       const rest = wanted.map((one, k) => one - Math.log(other.effects[k]!));
       const number = free.guess + (step * (rest[0]! - at[0]!)) / (above[0]! - at[0]!);
       if (!free.accepts(number) && number !== free.guess) return [];
-      const errors = rest.map((one, k) =>
-        Math.abs(at[k]! + ((above[k]! - at[k]!) * (number - free.guess)) / step - one),
+      const error = rest.reduce(
+        (sum, one, k) => sum + Math.abs(at[k]! + ((above[k]! - at[k]!) * (number - free.guess)) / step - one),
+        0,
       );
-      return [{ other, error: errors.reduce((sum, one) => sum + one, 0) }];
+      return [{ other, error }];
     });
-    return measured
+    return errors
       .toSorted((a, b) => a.error - b.error)
       .slice(0, FREE_PAIRS_MAX)
-      .flatMap(({ other }) =>
-        solveWith(node, { value, other: other.candidates[0]!, count: others.length, conventions }, search),
-      );
+      .flatMap(({ other }) => solveWith(node, { value, others: other.candidates, least, conventions }, search));
   });
+}
+
+/** Ratios of the levels on the sessions of a difference with a value and with one above it. */
+interface MeasuredValue {
+  readonly at: readonly number[];
+  readonly above: readonly number[];
+  readonly step: number;
+}
+
+/** Measures how a free value acts on the sessions of a difference. Returns null if it does not act on the first one. */
+export function measureFree(node: DifferenceNode, candidate: Candidate, search: Search): MeasuredValue | null {
+  const { outside } = search;
+  const { guess, create } = candidate.free!;
+  const step = guess === 0 ? 0.01 : 0.1 * guess;
+  const measure = (number: number): number[] | null => {
+    const part = attempt(() => evaluatePart(node, create(number), [candidate], search));
+    if (part === null) return null;
+    const ratio = (day: Day): number => levelOn(part, day) / levelOn(node.own, day);
+    const first = candidate.date === null ? ratio(outside.days[findAnchor(node, search)]!) : 1;
+    return listAhead(node, search).map((day) => ratio(day) / first);
+  };
+  const [at, above] = [measure(guess), measure(guess + step)];
+  return at === null || above === null || !(Math.abs(above[0]! - at[0]!) > 0) ? null : { at, above, step };
 }
 
 interface ValueWith {
   readonly value: Candidate;
-  readonly other: Candidate;
-  /** Number of changes that are combined with the value. */
-  readonly count: number;
-  /** Conventions of fixed size that act on every session. */
-  readonly conventions: readonly Candidate[];
+  readonly others: readonly Candidate[];
+  /** Position up to which the levels must agree. */
+  readonly least: number;
+  /** Conventions of fixed size that act on every session, and are likelier than a value that is no short number. */
+  readonly conventions?: readonly Candidate[];
 }
 
 /** Subjects of conventions that act on every session. */
 const OF_OVERLAYS: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
 
-/** Finds a free value after another change. */
-function solveWith(node: DifferenceNode, { value, other, count, conventions }: ValueWith, search: Search): Tried[] {
-  const own = attempt(() => evaluateWhole(node.own, [other], findSession(node, search.outside)));
+/** Finds a free value after other changes. */
+export function solveWith(
+  node: DifferenceNode,
+  { value, others, least, conventions = [] }: ValueWith,
+  search: Search,
+): Tried[] {
+  const own = attempt(() => evaluateWhole(node.own, others, findSession(node, search.outside)));
   if (own === null) return [];
   const after = { ...node, own, terms: own.terms };
   const found = solveFree(after, value, search);
-  const least = node.agreement.reach + (value.date === null ? FAINT_SESSIONS : EVIDENCE_SESSIONS);
   if (found === null || found.agreement.reach < Math.min(least, search.outside.days.length)) return [];
-  if (value.date !== null && !(found.isUsual === true && found.chance! * count < CHANCE)) return [];
-  // A convention of fixed size is likelier than a value that is no short number.
-  const likelier = value.date === null && found.isUsual === false ? conventions : [];
-  const equal = likelier.flatMap((one) => tryEdits(after, one, search) ?? []);
+  const equal = found.isUsual === false ? conventions.flatMap((one) => tryEdits(after, one, search) ?? []) : [];
   return [found, ...equal.filter(({ agreement: { reach } }) => reach >= found.agreement.reach)].map((one) => ({
     ...one,
-    candidates: [other, ...one.candidates],
+    candidates: [...others, ...one.candidates],
   }));
 }
 
@@ -219,7 +232,7 @@ interface PairOfChanges {
 }
 
 /** Returns true for two changes of the same event, price or review, which exclude each other. */
-const isSameObject = (a: Candidate, b: Candidate): boolean =>
+export const isSameObject = (a: Candidate, b: Candidate): boolean =>
   a.subject === b.subject && a.identifier === b.identifier && a.date === b.date;
 
 /** Measures the effects of conventions of reviews, each of which can explain a difference together with a change of the review. */

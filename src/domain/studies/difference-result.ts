@@ -98,8 +98,8 @@ export interface ChosenCandidate {
   readonly rivals: readonly Candidate[];
   /** True if hardly any change has the size of the difference by chance. */
   readonly isCertain: boolean;
-  /** True if one of the changes of the session explains it by chance. */
-  readonly isChance: boolean;
+  /** Expected number of the changes of the session that explain it by chance. */
+  readonly expected: number;
   /** Computes the runs of rivals. */
   readonly listRivals: () => readonly Fit[];
   /** Levels before and after the change; null for further changes of one session. */

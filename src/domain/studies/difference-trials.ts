@@ -84,8 +84,8 @@ export interface Tried extends Fit {
   readonly isCertain?: boolean;
   /** True if the returns of several sessions after the difference agree only with this value. */
   readonly isConfirmed?: boolean;
-  /** True if one of the changes of the session explains it by chance. */
-  readonly isChance?: boolean;
+  /** Expected number of the changes of the session that explain it by chance. */
+  readonly expected?: number;
 }
 
 /** Size of a difference in units of rounding that some change has by chance. */
@@ -94,9 +94,16 @@ const FAINT = 20;
 /** Sessions that a change must explain if some change has the size of the difference by chance. */
 export const FAINT_SESSIONS = 20;
 
-/** Returns true for an event that is moved by a session: few of them are possible on a session, and their effect ends. */
-export const isMovedEvent = ({ unexplained }: DifferenceNode, { manner, edits }: Candidate): boolean =>
-  unexplained.breaks.length === 0 && (manner === 'early' || manner === 'late') && edits[0]?.kind === 'action';
+/**
+ * Returns the number of sessions after a difference that are evidence enough for a change: few events that are moved by a
+ * session are possible, and their effect ends; a change that has its size hardly by chance needs none.
+ */
+export function countEvidence({ unexplained }: DifferenceNode, { candidates, expected }: Tried): number {
+  const [{ manner, edits, date, review, free }] = candidates as [Candidate];
+  if (date !== null && review === undefined && free === undefined && expected! < CHANCE_ALONE) return 0;
+  const isMoved = (manner === 'early' || manner === 'late') && edits[0]?.kind === 'action';
+  return isMoved && unexplained.breaks.length === 0 ? 1 : Infinity;
+}
 
 /** Size of a difference in units of rounding up to which two of many changes explain it by chance. */
 export const PAIR_FAINT = 500;
@@ -183,6 +190,9 @@ export const EVIDENCE_SESSIONS = 4;
 /** Largest expected number of changes that explain a session by chance. */
 export const CHANCE = 0.05;
 
+/** Largest one for a change after which another one begins at once, so that no later session is evidence. */
+export const CHANCE_ALONE = 0.002;
+
 /** Ratio to a difference, and its inverse, between which changes have its size. */
 const SIZE_RATIO = 2;
 
@@ -193,21 +203,50 @@ interface Trials {
 }
 
 /**
- * Returns true if one of the changes of a session explains it by chance: a value of which the rounding allows many short
- * numbers, or an event or a price of fixed size where the rounding is no small part of the sizes of all.
+ * Returns the expected number of changes of a session that explain it by chance: by a value of which the rounding allows
+ * many short numbers, or as an event or a price of fixed size where the rounding is no small part of the sizes of all.
  */
-export function isOfChance(node: DifferenceNode, tried: Tried, { freeCount, all }: Trials, search: Search): boolean {
+export function expectByChance(node: DifferenceNode, tried: Tried, { freeCount, all }: Trials, search: Search): number {
   const [{ free, date, review }] = tried.candidates as [Candidate];
-  if (free !== undefined) return tried.isConfirmed !== true && tried.chance! * freeCount >= CHANCE;
-  // A convention and a change of a review act on the returns of many sessions.
-  if (date === null || review !== undefined) return false;
+  if (free !== undefined) return tried.isConfirmed === true ? 0 : tried.chance! * freeCount;
+  // A convention acts on the returns of many sessions.
+  if (date === null) return 0;
+  const { reach } = node.agreement;
+  if (review !== undefined) return all.length * computeLaterChance(node, tried, reach, search);
   const { needed, tolerance } = seek(node, search, 1);
   const size = Math.abs(needed[0]!.difference);
   const count = all.filter(({ effect }) => {
     const ratio = Math.abs(effect - 1) / size;
     return ratio > 1 / SIZE_RATIO && ratio < SIZE_RATIO;
   }).length;
-  return (count * 2 * tolerance) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size) >= CHANCE;
+  const ofSession = (count * 2 * tolerance) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size);
+  return ofSession * computeLaterChance(node, tried, reach + 1, search);
+}
+
+/** Most returns that are counted as evidence. */
+const RETURNS_MAX = 60;
+
+/**
+ * Returns the probability that changes agree by chance with the returns from a position on up to the next difference: the
+ * product of the rounding of each return over the change of it.
+ */
+export function computeLaterChance(
+  { own }: DifferenceNode,
+  { own: changed, brief, agreement: { reach } }: Tried,
+  from: number,
+  { outside }: Search,
+): number {
+  if (brief !== undefined) return 1;
+  let chance = 1;
+  const end = Math.min(reach, from + RETURNS_MAX);
+  const ratio = (t: number): number => levelOn(changed, outside.days[t]!) / levelOn(own, outside.days[t]!);
+  for (let t = from; t < end; t++) {
+    const value = outside.values[t]!;
+    const move = Math.abs(ratio(t) / (t === 0 ? 1 : ratio(t - 1)) - 1);
+    const rounding = (4 * computeTolerance(outside, value)) / value;
+    if (move > rounding) chance *= rounding / move;
+  }
+  return chance;
 }
 
 /** Runs a candidate: first up to a few sessions after the difference, then to the end. */
@@ -533,7 +572,7 @@ function computeChance(
 }
 
 /** Decimals of the ratio of another value to that of an event: a tax or a factor. */
-const RATIO_DECIMALS = 2;
+export const RATIO_DECIMALS = 2;
 
 /** Sessions whose returns must agree with a value that is no short number. One unknown number needs more than one. */
 const CONFIRMATIONS = 2;

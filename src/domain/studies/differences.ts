@@ -7,6 +7,7 @@ import { type Candidate, listConventions, listLocalCandidates } from './differen
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
+import { listLocalSets } from './difference-sets.js';
 import {
   type ChosenCandidate,
   createResult,
@@ -27,14 +28,16 @@ import {
 } from './difference-terms.js';
 import {
   AHEAD,
+  CHANCE,
+  CHANCE_ALONE,
   complete,
   countAhead,
+  countEvidence,
   countUnexplained,
+  expectByChance,
   findEvidence,
   findRuleSession,
-  isOfChance,
   isLargeFor,
-  isMovedEvent,
   OPENED,
   reportSession,
   type Search,
@@ -179,17 +182,20 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 
 /**
  * Returns the changes with a session without an explanation within few sessions before or after them, and those that
- * explain a session by chance where a cause is left that is not known.
+ * explain a session by chance where a cause is left that is not known, or where the next cause begins at once.
  */
 function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): ChosenCandidate[] {
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
-  return chosen.filter(
-    ({ position, candidate, isCertain, isChance }) =>
+  return chosen.filter(({ position, candidate, isCertain, expected }) => {
+    const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
+    return (
       candidate.subject !== 'scale' &&
-      ((isChance && left.size > 0) ||
+      ((expected >= CHANCE && left.size > 0) ||
+        (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain &&
-          days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day)))),
-  );
+          days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
+    );
+  });
 }
 
 /** Leaves the sessions from the first contradicted cause on unexplained. */
@@ -246,7 +252,7 @@ function repeatChoices(
 ): DifferenceNode | null {
   let node = start;
   for (let k = 0, count = 1; k < choices.length; k += count) {
-    const { position, isPaired, rivals, listRivals, isCertain, isChance } = choices[k]!;
+    const { position, isPaired, rivals, listRivals, isCertain, expected } = choices[k]!;
     const next = choices.findIndex((one, j) => j > k && !(isPaired && one.isPaired && one.position === position));
     count = (next < 0 ? choices.length : next) - k;
     const candidates = choices.slice(k, k + count).map(({ candidate }) => candidate);
@@ -273,7 +279,7 @@ function repeatChoices(
     node = createChild(before, fit, {
       rivals,
       isCertain,
-      isChance,
+      expected,
       listRivals: () => listRivals().flatMap((rival) => repeat(rival.candidates) ?? []),
     });
   }
@@ -379,6 +385,11 @@ function descend(node: DifferenceNode, search: Search): void {
     return;
   }
   search.expansions++;
+  const scaled = findScaleChange(node, search, true);
+  if (scaled !== null) {
+    descend(scaled, search);
+    return;
+  }
   const fits = listFits(node, search);
   if (fits.length > BRANCHES_MAX) search.isBounded = true;
   const followed = fits.slice(0, BRANCHES_MAX).flatMap((fit) => {
@@ -397,7 +408,7 @@ function descend(node: DifferenceNode, search: Search): void {
       rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
       listRivals: () => listRuns(node, rivals, search),
       isCertain: fit.isCertain === true && fit.candidates[0]!.free === undefined,
-      isChance: fit.isChance === true,
+      expected: fit.expected ?? 0,
     });
     descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
@@ -425,9 +436,9 @@ function explainAgain(node: DifferenceNode, search: Search): DifferenceNode {
   return countUnexplained(node) === 0 ? node : extendNode({ ...node, unexplained: NOTHING }, search);
 }
 
-type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain' | 'isChance'>;
+type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain' | 'expected'>;
 
-const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false, isChance: false };
+const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false, expected: 0 };
 
 function createChild(
   node: DifferenceNode,
@@ -435,24 +446,53 @@ function createChild(
   ofSession: Rivals = NO_RIVALS,
 ): DifferenceNode {
   const position = node.agreement.reach;
-  return {
-    ...node,
-    terms,
-    own,
-    agreement,
-    chosen: [
-      ...node.chosen,
-      ...candidates.map((candidate, k) => ({
-        candidate,
-        position,
-        ...(candidates.length === 1 ? ofSession : NO_RIVALS),
-        // Changes of one session that explain it together have one ratio of levels.
-        levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
-        isPaired: candidates.length > 1,
-      })),
-    ],
-  };
+  const added = candidates.map((candidate, k) => ({
+    candidate,
+    position,
+    ...(candidates.length === 1 ? ofSession : { ...ofSession, rivals: [], listRivals: () => [] }),
+    // Changes of one session that explain it together have one ratio of levels.
+    levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
+    isPaired: candidates.length > 1,
+  }));
+  return { ...node, terms, own, agreement, chosen: added.reduce(lengthen, node.chosen) };
 }
+
+/** Adds a change. A price that is carried on the session after its last one lengthens the change before. */
+function lengthen(
+  chosen: readonly ChosenCandidate[],
+  { levels, ...added }: ChosenCandidate,
+): readonly ChosenCandidate[] {
+  const { candidate } = added;
+  const at = chosen.findIndex(({ candidate: one }) => isContinued(one, candidate));
+  if (at < 0) return [...chosen, { ...added, levels }];
+  const before = chosen[at]!;
+  const ratio = before.levels ?? levels;
+  return chosen.with(at, {
+    ...before,
+    candidate: {
+      ...before.candidate,
+      through: candidate.through,
+      edits: [...before.candidate.edits, ...candidate.edits],
+    },
+    levels:
+      before.levels === null || levels === null
+        ? ratio
+        : {
+            before: before.levels.before,
+            after: before.levels.after.map((level, t) => (level * levels.after[t]!) / levels.before[t]!),
+          },
+  });
+}
+
+/** Returns true for a price that is carried from the last session of another change of it on. */
+const isContinued = (before: Candidate, after: Candidate): boolean =>
+  before.manner === 'carried' &&
+  after.manner === 'carried' &&
+  before.subject === after.subject &&
+  before.identifier === after.identifier &&
+  before.date !== null &&
+  before.value === after.value &&
+  after.after === before.through;
 
 /** Returns true if a state can still lead to a better one than the best so far. */
 function canImprove(node: DifferenceNode, { best }: Search): boolean {
@@ -501,7 +541,7 @@ const SCALE_SESSIONS = 3;
 const SCALE_LOG = 0.4;
 
 /** Returns the state in which the outside levels have another scale from a difference on, if it is a round number. */
-function findScaleChange(node: DifferenceNode, { outside }: Search): DifferenceNode | null {
+function findScaleChange(node: DifferenceNode, { outside }: Search, isOnlyLarge = false): DifferenceNode | null {
   const { reach, low, high } = node.agreement;
   const day = outside.days[reach]!;
   const { breaks, skipped } = node.unexplained;
@@ -509,7 +549,7 @@ function findScaleChange(node: DifferenceNode, { outside }: Search): DifferenceN
   if (!Number.isFinite(high)) return null;
   const [from, to] = [later.low / high, later.high / low];
   const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;
-  if (later.reach < reach + (isLarge ? 1 : SCALE_SESSIONS)) return null;
+  if (later.reach < reach + (isLarge && !isOnlyLarge ? 1 : SCALE_SESSIONS) || (isOnlyLarge && !isLarge)) return null;
   const value = findRoundNumber(from, to) ?? invert(findRoundNumber(1 / to, 1 / from));
   if (value === null) return null;
   const candidate: Candidate = {
@@ -564,13 +604,11 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const freeCount = candidates.filter(({ free, date }) => free !== undefined && date !== null).length;
   const selectFits = (all: readonly Tried[]): Tried[] => {
     const isCertain = isLargeFor(node, all.length, search);
-    const fits = all.filter(
-      ({ candidates: [one], agreement: { reach } }) =>
-        reach > (isMovedEvent(node, one!) ? Math.min(least, agreement.reach + 1) : least),
-    );
-    return removeDuplicates(
-      sortFits(fits.map((fit) => ({ ...fit, isCertain, isChance: isOfChance(node, fit, { freeCount, all }, search) }))),
-    );
+    const fits = all
+      .filter((one) => one.agreement.reach > agreement.reach)
+      .map((fit) => ({ ...fit, isCertain, expected: expectByChance(node, fit, { freeCount, all }, search) }))
+      .filter((fit) => fit.agreement.reach > Math.min(least, agreement.reach + countEvidence(node, fit)));
+    return removeDuplicates(sortFits(fits));
   };
   const isWeak = (fits: readonly Fit[]): boolean =>
     fits.length === 0 || fits[0]!.agreement.reach <= agreement.reach + 1;
@@ -588,7 +626,10 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const ofReviews = tried.some(({ candidates: [one] }) => one!.review !== undefined)
     ? measureConventions(node, candidates, search)
     : [];
+  const events = others.slice(UNLIKELY_MAX).filter(({ edits: [edit], free }) => edit?.kind === 'action' && !free);
+  const withEvents = [...tried, ...tryEach(events.slice(0, EVENTS_MAX))];
   const pairs = [
+    ...listLocalSets(node, { tried: withEvents, candidates }, search),
     ...listFixedPairs(node, [...tried, ...ofReviews], search),
     ...listRetypedPairs(node, candidates, search),
     ...listFreePairs(node, { candidates, tried }, search),
@@ -598,6 +639,9 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
 
 /** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
 const UNLIKELY_MAX = 160;
+
+/** Maximum number of changes of events that are also computed for sets of changes. */
+const EVENTS_MAX = 240;
 
 /**
  * Orders changes by what the book shows of their effect before any run: first those whose estimate fits the difference

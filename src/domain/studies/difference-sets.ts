@@ -1,0 +1,369 @@
+import { roundHalfAwayFromZero } from '../base/numbers.js';
+import { ACTION_KINDS } from '../market/market-data.js';
+import type { Candidate } from './difference-candidates.js';
+import { isSameObject, measureFree, solveWith } from './difference-pairs.js';
+import type { DifferenceNode } from './difference-result.js';
+import { measureSensitivity } from './difference-terms.js';
+import {
+  CHANCE_ALONE,
+  computeLaterChance,
+  listAhead,
+  RATIO_DECIMALS,
+  type Search,
+  seek,
+  tryAll,
+  type Tried,
+  tryEdits,
+} from './difference-trials.js';
+import { computeTolerance, computeUnit, levelOn } from './outside-levels.js';
+
+/** Relative changes of the level on the session of a difference and the next ones. */
+type Moves = readonly number[];
+
+/** Change of fixed size with its moves. */
+interface Member {
+  readonly candidate: Candidate;
+  /** The first one is of the rule-based index. */
+  readonly moves: Moves;
+  /** Type of the cash that the change concerns; null if it concerns no cash. */
+  readonly cash: 'special' | 'ordinary' | null;
+}
+
+/** Change with a free value. The moves are linear in the value, and so is the first one as a part of the divisor. */
+interface FreeMember extends Member {
+  readonly slopes: Moves;
+  readonly divisorSlope: number;
+}
+
+/** Difference that a set of changes must make. */
+interface Target {
+  readonly wanted: Moves;
+  /** Rounding of each move. */
+  readonly tolerances: Moves;
+  /** Relative change of the level per relative change of the rule-based index on the session of the difference. */
+  readonly sensitivity: number;
+}
+
+/** Set of changes near a difference. */
+interface NearSet {
+  readonly members: readonly Member[];
+  /** Error on the session of the difference. */
+  readonly error: number;
+}
+
+/** Radius, in units of the rounding, in which other sets are counted: their number over it is expected in the rounding by chance. */
+const RADIUS = 100;
+
+/** Largest expected number of other sets that explain a session by chance. */
+const SET_CHANCE = 0.02;
+
+/** Maximum number of sets near a difference, and of those that are run. */
+const SETS_MAX = 400;
+const RUNS_MAX = 40;
+
+/** Maximum number of changes whose sets are tried. */
+const MEMBERS_MAX = 300;
+
+/** Cash that lowers the divisor: none, or that of an adjusted close, or all of it. Other changes add up in the value. */
+const DIVISORS: readonly (readonly Member['cash'][])[] = [[], ['special'], ['special', 'ordinary']];
+
+/** Largest product of two moves in the move of both on a later session. */
+const LATER_PRODUCT = 5;
+
+/**
+ * Returns sets of two or three changes of one session that explain it together. A set is evidence only if hardly any other
+ * set is near the difference: with rounded levels, some of many sets agree by chance.
+ */
+export function listLocalSets(
+  node: DifferenceNode,
+  { tried, candidates }: { readonly tried: readonly Tried[]; readonly candidates: readonly Candidate[] },
+  search: Search,
+): Tried[] {
+  const whole = createTarget(node, search);
+  const members = listMembers(node, { tried, target: whole }, search);
+  let free: FreeMember[] | undefined;
+  for (let count = whole.wanted.length; count > 0; count--) {
+    const target = { ...whole, wanted: whole.wanted.slice(0, count), tolerances: whole.tolerances.slice(0, count) };
+    const counts = { near: members.filter((one) => measureError([one], target) !== null).length, chance: 0 };
+    for (const size of [2, 3]) {
+      const found = findSets(node, { members, target, size, counts }, search);
+      if (found.length > 0) return found;
+      if (counts.near === Infinity) break;
+      free ??= listFreeMembers(node, { candidates, target: whole }, search);
+      const withFree = findFreeSets(node, { members, free, target, size, counts }, search);
+      if (withFree.length > 0) return withFree;
+    }
+  }
+  return [];
+}
+
+function createTarget(node: DifferenceNode, search: Search): Target {
+  const { outside } = search;
+  const { reach, low, high } = node.agreement;
+  const days = listAhead(node, search);
+  const isScaled = Number.isFinite(high);
+  const scale = isScaled ? (low + high) / 2 : outside.values[reach]! / levelOn(node.own, days[0]!);
+  const ofScale = isScaled ? (high - low) / (high + low) : 0;
+  const sensitivity = measureSensitivity(node.own, seek(node, search).session) ?? 1;
+  const ofRule = (moves: Moves): number[] => [moves[0]! / sensitivity, ...moves.slice(1)];
+  return {
+    wanted: ofRule(days.map((day, k) => outside.values[reach + k]! / levelOn(node.own, day) / scale - 1)),
+    tolerances: ofRule(
+      days.map((_, k) => computeTolerance(outside, outside.values[reach + k]!) / outside.values[reach + k]! + ofScale),
+    ).map(Math.abs),
+    sensitivity,
+  };
+}
+
+/** Returns the moves of ratios of levels. */
+const toMoves = (ratios: readonly number[], { sensitivity }: Target): number[] =>
+  ratios.map((ratio, k) => (ratio - 1) / (k === 0 ? sensitivity : 1));
+
+/** Returns a move as a part of the divisor. */
+const toPart = (move: number): number => move / (1 + move);
+
+function findCash({ edits: [edit] }: Candidate): Member['cash'] {
+  const type = edit?.kind === 'action' ? (edit.before ?? edit.after)!.type : 'SPLIT';
+  if (ACTION_KINDS[type] !== 'cash') return null;
+  return type === 'DIVIDEND' ? 'ordinary' : 'special';
+}
+
+/** Returns the changes of fixed size that act on the session. A price can be carried for several sessions. */
+function listMembers(
+  node: DifferenceNode,
+  { tried, target }: { readonly tried: readonly Tried[]; readonly target: Target },
+  search: Search,
+): Member[] {
+  const single = tried.filter(
+    ({ candidates: [one, second], effect }) =>
+      second === undefined &&
+      one!.date !== null &&
+      one!.free === undefined &&
+      Math.abs(effect - 1) > target.tolerances[0]! * Math.abs(target.sensitivity),
+  );
+  const longer = single.flatMap(({ candidates: [one] }) => {
+    const second = one!.longer?.();
+    const results = [second, second?.longer?.()];
+    return results.flatMap((next) => (next == null ? [] : (tryEdits(node, next, search) ?? [])));
+  });
+  return [...single, ...longer].slice(0, MEMBERS_MAX).map(({ candidates: [candidate], effects }) => ({
+    candidate: candidate!,
+    moves: toMoves(effects, target),
+    cash: findCash(candidate!),
+  }));
+}
+
+function listFreeMembers(
+  node: DifferenceNode,
+  { candidates, target }: { readonly candidates: readonly Candidate[]; readonly target: Target },
+  search: Search,
+): FreeMember[] {
+  return candidates.flatMap((candidate): FreeMember[] => {
+    const { free, date } = candidate;
+    if (free === undefined || date === null) return [];
+    const measured = measureFree(node, candidate, search);
+    if (measured === null) return [];
+    const { step } = measured;
+    const [at, above] = [toMoves(measured.at, target), toMoves(measured.above, target)];
+    return [
+      {
+        candidate,
+        moves: at,
+        slopes: at.map((move, k) => (above[k]! - move) / step),
+        divisorSlope: (toPart(above[0]!) - toPart(at[0]!)) / step,
+        cash: findCash(candidate),
+      },
+    ];
+  });
+}
+
+function sumMoves(members: readonly Member[], k: number): number {
+  let sum = 0;
+  for (const { moves } of members) sum += moves[k]!;
+  return sum;
+}
+
+/** Returns the value and the divisor after a set of changes, of which some cash lowers the divisor. */
+function sumParts(members: readonly Member[], divisors: readonly Member['cash'][]): { value: number; divisor: number } {
+  let [value, divisor] = [1, 1];
+  for (const { moves, cash } of members)
+    if (divisors.includes(cash)) divisor -= toPart(moves[0]!);
+    else value += moves[0]!;
+  return { value, divisor };
+}
+
+/** Returns the error of a set on the session of the difference. Returns null if it is not near the difference on each session. */
+function measureError(members: readonly Member[], target: Target): number | null {
+  const { wanted, tolerances } = target;
+  const radius = RADIUS * tolerances[0]!;
+  let error = Infinity;
+  for (const divisors of DIVISORS) {
+    const { value, divisor } = sumParts(members, divisors);
+    error = Math.min(error, Math.abs(value / divisor - 1 - wanted[0]!));
+  }
+  return error <= radius && agreesLater(members, target, RADIUS) ? error : null;
+}
+
+const measureLargest = ({ moves }: Member): number => Math.max(...moves.map(Math.abs));
+
+function agreesLater(members: readonly Member[], { wanted, tolerances }: Target, radius: number): boolean {
+  if (wanted.length === 1) return true;
+  const largest = members.map(measureLargest);
+  const sum = largest.reduce((all, one) => all + one, 0);
+  const products = (sum ** 2 - largest.reduce((all, one) => all + one ** 2, 0)) / 2;
+  return wanted.every(
+    (one, k) =>
+      k === 0 ||
+      Math.abs(one - sumMoves(members, k)) <= radius * tolerances[k]! + LATER_PRODUCT * products,
+  );
+}
+
+interface SetSearch {
+  readonly members: readonly Member[];
+  readonly target: Target;
+  readonly size: number;
+  /** Number of sets near the difference, and expected number that agree by chance. */
+  readonly counts: { near: number; chance: number };
+}
+
+/** Calls a function with each set of changes of different objects, until it returns false. */
+function visitSets(members: readonly Member[], size: number, visit: (set: readonly Member[]) => boolean): boolean {
+  const set: Member[] = [];
+  const extend = (from: number): boolean => {
+    if (set.length === size) return visit(set);
+    for (let k = from; k < members.length; k++) {
+      const next = members[k]!;
+      if (set.some((one) => isSameObject(one.candidate, next.candidate) || areOfReview(one, next))) continue;
+      set.push(next);
+      const isOpen = extend(k + 1);
+      set.pop();
+      if (!isOpen) return false;
+    }
+    return true;
+  };
+  return extend(0);
+}
+
+/** Returns true for two changes of reviews, which act on each other's weights. */
+const areOfReview = (a: Member, b: Member): boolean =>
+  a.candidate.review !== undefined && b.candidate.review !== undefined;
+
+const toNames = (candidates: readonly Candidate[]): string =>
+  candidates
+    .map(({ subject, identifier, date }) => `${subject} ${identifier} ${date}`)
+    .toSorted()
+    .join();
+
+function findSets(node: DifferenceNode, { members, target, size, counts }: SetSearch, search: Search): Tried[] {
+  const near: NearSet[] = [];
+  visitSets(members, size, (set) => {
+    const error = measureError(set, target);
+    if (error !== null) near.push({ members: [...set], error });
+    return near.length < SETS_MAX;
+  });
+  if (globalThis.process?.env['DBG']) console.log('  near', search.outside.days[node.agreement.reach], target.wanted.length, size, near.length, members.length);
+  if (near.length >= SETS_MAX) {
+    counts.near = Infinity;
+    return [];
+  }
+  const found = new Map<string, Tried>();
+  const others = new Set<string>();
+  for (const [k, { members: set }] of near.toSorted((a, b) => a.error - b.error).entries()) {
+    const changes = set.map(({ candidate }) => candidate);
+    const name = toNames(changes);
+    const tried = k < RUNS_MAX ? tryAll(node, changes, search) : null;
+    if (tried !== null && tried.agreement.reach >= node.agreement.reach + target.wanted.length) {
+      if (tried.agreement.reach > (found.get(name)?.agreement.reach ?? 0)) found.set(name, tried);
+    } else if (tried === null || isNear(tried, target)) others.add(name);
+  }
+  counts.near += [...others].filter((name) => !found.has(name)).length + Math.max(0, found.size - 1);
+  return selectSet(node, { found: [...found.values()], target, counts }, search);
+}
+
+interface FoundSets extends Pick<SetSearch, 'target' | 'counts'> {
+  readonly found: readonly Tried[];
+}
+
+/** Returns the set that agrees longest, if another one hardly does so by chance. */
+function selectSet(node: DifferenceNode, { found, target, counts }: FoundSets, search: Search): Tried[] {
+  const [best, ...others] = found.toSorted((a, b) => b.agreement.reach - a.agreement.reach);
+  if (best === undefined) return [];
+  const isTied = others.some(
+    (one) => one.agreement.reach === best.agreement.reach && toNames(one.candidates) !== toNames(best.candidates),
+  );
+  if (isTied) return [];
+  const from = node.agreement.reach + target.wanted.length;
+  const expected = (counts.near / RADIUS + counts.chance) * computeLaterChance(node, best, from, search);
+  return expected < SET_CHANCE ? [{ ...best, expected, isCertain: expected < CHANCE_ALONE }] : [];
+}
+
+/** Returns true if a run is near a difference. */
+function isNear({ effects }: Tried, target: Target): boolean {
+  const moves = toMoves(effects, target);
+  return target.wanted.every((one, k) => Math.abs(moves[k]! - one) <= RADIUS * target.tolerances[k]!);
+}
+  
+
+interface FreeSetSearch extends SetSearch {
+  readonly free: readonly FreeMember[];
+}
+
+/** Finds sets of which one change has a free value, which must be a short number. */
+function findFreeSets(
+  node: DifferenceNode,
+  { members, free, target, size, counts }: FreeSetSearch,
+  search: Search,
+): Tried[] {
+  const near: (NearSet & { readonly value: FreeMember })[] = [];
+  visitSets(members, size - 1, (set) => {
+    for (const value of free) {
+      if (set.some(({ candidate }) => isSameObject(candidate, value.candidate))) continue;
+      const { error, chance } = solveShort(set, value, target);
+      counts.chance += chance;
+      if (error !== null) near.push({ members: [...set], error, value });
+    }
+    return near.length < SETS_MAX;
+  });
+  if (near.length >= SETS_MAX) return [];
+  const least = node.agreement.reach + target.wanted.length;
+  const found = near
+    .toSorted((a, b) => a.error - b.error)
+    .slice(0, RUNS_MAX)
+    .flatMap(({ members: set, value }) =>
+      solveWith(node, { value: value.candidate, others: set.map(({ candidate }) => candidate), least }, search),
+    );
+  return selectSet(node, { found, target, counts }, search);
+}
+
+/** Finds the value with which a set explains the difference. Returns its error to a short number, and the chance of one. */
+function solveShort(
+  set: readonly Member[],
+  value: FreeMember,
+  target: Target,
+): { readonly error: number | null; readonly chance: number } {
+  const { moves, slopes, divisorSlope, cash, candidate } = value;
+  const { guess, decimals, accepts } = candidate.free!;
+  const { wanted, tolerances } = target;
+  let best = Infinity;
+  let isPossible = false;
+  for (const divisors of DIVISORS) {
+    const parts = sumParts(set, divisors);
+    const level = 1 + wanted[0]!;
+    const number = divisors.includes(cash)
+      ? guess + (parts.divisor - parts.value / level - toPart(moves[0]!)) / divisorSlope
+      : guess + (level * parts.divisor - parts.value - moves[0]!) / slopes[0]!;
+    if (!accepts(number)) continue;
+    const after = { ...value, moves: moves.map((move, k) => move + slopes[k]! * (number - guess)) };
+    if (!agreesLater([...set, after], target, 1)) continue;
+    isPossible = true;
+    const short = [
+      roundHalfAwayFromZero(number, decimals),
+      guess * roundHalfAwayFromZero(number / guess, RATIO_DECIMALS),
+    ];
+    for (const one of short) best = Math.min(best, Math.abs((one - number) * slopes[0]!));
+  }
+  if (!isPossible) return { error: null, chance: 0 };
+  const width = tolerances[0]! / Math.abs(slopes[0]!);
+  const chance = (2 * width) / computeUnit(decimals) + (2 * width) / guess / computeUnit(RATIO_DECIMALS);
+  return { error: best <= 2 * tolerances[0]! ? best : null, chance: Math.min(1, chance) };
+}

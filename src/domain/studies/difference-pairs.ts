@@ -161,10 +161,12 @@ export function listFreePairs(node: DifferenceNode, { candidates, tried }: FreeP
   });
 }
 
-/** Ratios of the levels on the sessions of a difference with a value and with one above it. */
+/** Ratios of the levels on the sessions of a difference with a value and with one a step above it. */
 interface MeasuredValue {
   readonly at: readonly number[];
   readonly above: readonly number[];
+  /** Ratios with a value two steps above. */
+  readonly far: readonly number[];
   readonly step: number;
 }
 
@@ -180,8 +182,9 @@ export function measureFree(node: DifferenceNode, candidate: Candidate, search: 
     const first = candidate.date === null ? ratio(outside.days[findAnchor(node, search)]!) : 1;
     return listAhead(node, search).map((day) => ratio(day) / first);
   };
-  const [at, above] = [measure(guess), measure(guess + step)];
-  return at === null || above === null || !(Math.abs(above[0]! - at[0]!) > 0) ? null : { at, above, step };
+  const [at, above, far] = [measure(guess), measure(guess + step), measure(guess + 2 * step)];
+  if (at === null || above === null || far === null) return null;
+  return Math.abs(above[0]! - at[0]!) > 0 ? { at, above, far, step } : null;
 }
 
 interface ValueWith {

@@ -26,13 +26,17 @@ interface Member {
   /** The first one is of the rule-based index. */
   readonly moves: Moves;
   /** Type of the cash that the change concerns; null if it concerns no cash. */
-  readonly cash: 'special' | 'ordinary' | null;
+  readonly cash: Cash | null;
 }
 
-/** Change with a free value. The moves are linear in the value, and so is the first one as a part of the divisor. */
+type Cash = 'special' | 'ordinary' | 'rights';
+
+/** Change with a free value. The moves x of a value v above the guess have v / x linear in v. */
 interface FreeMember extends Member {
+  /** Values of v / x of the first move at one and at two steps above the guess. */
+  readonly ratios: readonly [number, number];
+  readonly step: number;
   readonly slopes: Moves;
-  readonly divisorSlope: number;
 }
 
 /** Difference that a set of changes must make. */
@@ -52,7 +56,7 @@ interface NearSet {
 }
 
 /** Radius, in units of the rounding, in which other sets are counted: their number over it is expected in the rounding by chance. */
-const RADIUS = 100;
+const RADIUS = 300;
 
 /** Largest expected number of other sets that explain a session by chance. */
 const SET_CHANCE = 0.02;
@@ -65,7 +69,17 @@ const RUNS_MAX = 40;
 const MEMBERS_MAX = 300;
 
 /** Cash that lowers the divisor: none, or that of an adjusted close, or all of it. Other changes add up in the value. */
-const DIVISORS: readonly (readonly Member['cash'][])[] = [[], ['special'], ['special', 'ordinary']];
+const DIVISORS: readonly (readonly (Cash | null)[])[] = [
+  [],
+  ['special'],
+  ['special', 'ordinary'],
+  ['rights'],
+  ['rights', 'special'],
+  ['rights', 'special', 'ordinary'],
+];
+
+/** Largest part of the square of the sum of moves by which the move of all differs from their sum. */
+const PRODUCT = 4;
 
 /** Largest product of two moves in the move of both on a later session. */
 const LATER_PRODUCT = 5;
@@ -124,6 +138,7 @@ const toPart = (move: number): number => move / (1 + move);
 
 function findCash({ edits: [edit] }: Candidate): Member['cash'] {
   const type = edit?.kind === 'action' ? (edit.before ?? edit.after)!.type : 'SPLIT';
+  if (type === 'RIGHTS_ISSUE') return 'rights';
   if (ACTION_KINDS[type] !== 'cash') return null;
   return type === 'DIVIDEND' ? 'ordinary' : 'special';
 }
@@ -164,13 +179,18 @@ function listFreeMembers(
     const measured = measureFree(node, candidate, search);
     if (measured === null) return [];
     const { step } = measured;
-    const [at, above] = [toMoves(measured.at, target), toMoves(measured.above, target)];
+    const [at, above, far] = [measured.at, measured.above, measured.far].map((one) => toMoves(one, target)) as [
+      number[],
+      number[],
+      number[],
+    ];
     return [
       {
         candidate,
         moves: at,
+        ratios: [step / (above[0]! - at[0]!), (2 * step) / (far[0]! - at[0]!)],
+        step,
         slopes: at.map((move, k) => (above[k]! - move) / step),
-        divisorSlope: (toPart(above[0]!) - toPart(at[0]!)) / step,
         cash: findCash(candidate),
       },
     ];
@@ -184,7 +204,7 @@ function sumMoves(members: readonly Member[], k: number): number {
 }
 
 /** Returns the value and the divisor after a set of changes, of which some cash lowers the divisor. */
-function sumParts(members: readonly Member[], divisors: readonly Member['cash'][]): { value: number; divisor: number } {
+function sumParts(members: readonly Member[], divisors: readonly (Cash | null)[]): { value: number; divisor: number } {
   let [value, divisor] = [1, 1];
   for (const { moves, cash } of members)
     if (divisors.includes(cash)) divisor -= toPart(moves[0]!);
@@ -196,6 +216,9 @@ function sumParts(members: readonly Member[], divisors: readonly Member['cash'][
 function measureError(members: readonly Member[], target: Target): number | null {
   const { wanted, tolerances } = target;
   const radius = RADIUS * tolerances[0]!;
+  let sum = 0;
+  for (const { moves } of members) sum += Math.abs(moves[0]!);
+  if (Math.abs(sumMoves(members, 0) - wanted[0]!) > radius + PRODUCT * sum * sum) return null;
   let error = Infinity;
   for (const divisors of DIVISORS) {
     const { value, divisor } = sumParts(members, divisors);
@@ -261,40 +284,36 @@ function findSets(node: DifferenceNode, { members, target, size, counts }: SetSe
     if (error !== null) near.push({ members: [...set], error });
     return near.length < SETS_MAX;
   });
-  if (globalThis.process?.env['DBG']) console.log('  near', search.outside.days[node.agreement.reach], target.wanted.length, size, near.length, members.length);
   if (near.length >= SETS_MAX) {
     counts.near = Infinity;
     return [];
   }
-  const found = new Map<string, Tried>();
+  const found: Tried[] = [];
   const others = new Set<string>();
   for (const [k, { members: set }] of near.toSorted((a, b) => a.error - b.error).entries()) {
     const changes = set.map(({ candidate }) => candidate);
-    const name = toNames(changes);
     const tried = k < RUNS_MAX ? tryAll(node, changes, search) : null;
-    if (tried !== null && tried.agreement.reach >= node.agreement.reach + target.wanted.length) {
-      if (tried.agreement.reach > (found.get(name)?.agreement.reach ?? 0)) found.set(name, tried);
-    } else if (tried === null || isNear(tried, target)) others.add(name);
+    if (tried !== null && tried.agreement.reach >= node.agreement.reach + target.wanted.length) found.push(tried);
+    else if (tried === null || isNear(tried, target)) others.add(toNames(changes));
   }
-  counts.near += [...others].filter((name) => !found.has(name)).length + Math.max(0, found.size - 1);
-  return selectSet(node, { found: [...found.values()], target, counts }, search);
+  const names = new Set(found.map(({ candidates }) => toNames(candidates)));
+  counts.near += [...others].filter((name) => !names.has(name)).length + Math.max(0, names.size - 1);
+  return selectSets(node, { found, counts }, search);
 }
 
-interface FoundSets extends Pick<SetSearch, 'target' | 'counts'> {
+interface FoundSets extends Pick<SetSearch, 'counts'> {
   readonly found: readonly Tried[];
 }
 
-/** Returns the set that agrees longest, if another one hardly does so by chance. */
-function selectSet(node: DifferenceNode, { found, target, counts }: FoundSets, search: Search): Tried[] {
-  const [best, ...others] = found.toSorted((a, b) => b.agreement.reach - a.agreement.reach);
-  if (best === undefined) return [];
-  const isTied = others.some(
-    (one) => one.agreement.reach === best.agreement.reach && toNames(one.candidates) !== toNames(best.candidates),
-  );
-  if (isTied) return [];
-  const from = node.agreement.reach + target.wanted.length;
-  const expected = (counts.near / RADIUS + counts.chance) * computeLaterChance(node, best, from, search);
-  return expected < SET_CHANCE ? [{ ...best, expected, isCertain: expected < CHANCE_ALONE }] : [];
+/** Returns the sets of the same objects that agree longest, if other ones hardly do so by chance. */
+function selectSets(node: DifferenceNode, { found, counts }: FoundSets, search: Search): Tried[] {
+  const reach = Math.max(...found.map(({ agreement }) => agreement.reach));
+  const longest = found.filter(({ agreement }) => agreement.reach === reach);
+  if (new Set(longest.map(({ candidates }) => toNames(candidates))).size !== 1) return [];
+  return longest.flatMap((one) => {
+    const expected = (counts.near / RADIUS + counts.chance) * computeLaterChance(node, one, search);
+    return expected < SET_CHANCE ? [{ ...one, expected, isCertain: expected < CHANCE_ALONE }] : [];
+  });
 }
 
 /** Returns true if a run is near a difference. */
@@ -332,7 +351,7 @@ function findFreeSets(
     .flatMap(({ members: set, value }) =>
       solveWith(node, { value: value.candidate, others: set.map(({ candidate }) => candidate), least }, search),
     );
-  return selectSet(node, { found, target, counts }, search);
+  return selectSets(node, { found, counts }, search);
 }
 
 /** Finds the value with which a set explains the difference. Returns its error to a short number, and the chance of one. */
@@ -341,17 +360,18 @@ function solveShort(
   value: FreeMember,
   target: Target,
 ): { readonly error: number | null; readonly chance: number } {
-  const { moves, slopes, divisorSlope, cash, candidate } = value;
+  const { moves, slopes, ratios, step, cash, candidate } = value;
   const { guess, decimals, accepts } = candidate.free!;
   const { wanted, tolerances } = target;
+  const bend = (ratios[1] - ratios[0]) / step;
   let best = Infinity;
   let isPossible = false;
   for (const divisors of DIVISORS) {
     const parts = sumParts(set, divisors);
     const level = 1 + wanted[0]!;
-    const number = divisors.includes(cash)
-      ? guess + (parts.divisor - parts.value / level - toPart(moves[0]!)) / divisorSlope
-      : guess + (level * parts.divisor - parts.value - moves[0]!) / slopes[0]!;
+    const part = parts.divisor - parts.value / level;
+    const move = divisors.includes(cash) ? part / (1 - part) : level * parts.divisor - parts.value;
+    const number = guess + (ratios[0] - bend * step) / (1 / (move - moves[0]!) - bend);
     if (!accepts(number)) continue;
     const after = { ...value, moves: moves.map((move, k) => move + slopes[k]! * (number - guess)) };
     if (!agreesLater([...set, after], target, 1)) continue;

@@ -212,7 +212,7 @@ export function expectByChance(node: DifferenceNode, tried: Tried, { freeCount, 
   // A convention acts on the returns of many sessions.
   if (date === null) return 0;
   const { reach } = node.agreement;
-  if (review !== undefined) return all.length * computeLaterChance(node, tried, reach, search);
+  if (review !== undefined) return all.length * computeLaterChance(node, tried, search, reach);
   const { needed, tolerance } = seek(node, search, 1);
   const size = Math.abs(needed[0]!.difference);
   const count = all.filter(({ effect }) => {
@@ -220,7 +220,7 @@ export function expectByChance(node: DifferenceNode, tried: Tried, { freeCount, 
     return ratio > 1 / SIZE_RATIO && ratio < SIZE_RATIO;
   }).length;
   const ofSession = (count * 2 * tolerance) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size);
-  return ofSession * computeLaterChance(node, tried, reach + 1, search);
+  return ofSession * computeLaterChance(node, tried, search);
 }
 
 /** Most returns that are counted as evidence. */
@@ -228,15 +228,15 @@ const RETURNS_MAX = 60;
 
 /**
  * Returns the probability that changes agree by chance with the returns from a position on up to the next difference: the
- * product of the rounding of each return over the change of it.
+ * product of the rounding of each return over the change of it. The end of a wrong price is no evidence.
  */
 export function computeLaterChance(
-  { own }: DifferenceNode,
-  { own: changed, brief, agreement: { reach } }: Tried,
-  from: number,
+  { own, agreement }: DifferenceNode,
+  { candidates, own: changed, brief, agreement: { reach } }: Tried,
   { outside }: Search,
+  from: number = agreement.reach + AHEAD + 1,
 ): number {
-  if (brief !== undefined) return 1;
+  if (brief !== undefined || candidates.some(({ through }) => through !== null)) return 1;
   let chance = 1;
   const end = Math.min(reach, from + RETURNS_MAX);
   const ratio = (t: number): number => levelOn(changed, outside.days[t]!) / levelOn(own, outside.days[t]!);

@@ -190,7 +190,7 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { 
     const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
     return (
       candidate.subject !== 'scale' &&
-      ((expected >= CHANCE && left.size > 0) ||
+      ((expected >= CHANCE && (left.size > 0 || candidate.free !== undefined)) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain &&
           days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
@@ -412,7 +412,10 @@ function descend(node: DifferenceNode, search: Search): void {
     });
     descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
-  if (followed.length === 0) descendWithout(node, search, false);
+  if (followed.length > 0) return;
+  const rescaled = findNearScale(node, search);
+  if (rescaled !== null) descend(rescaled, search);
+  if (canImprove(node, search)) descendWithout(node, search, false);
 }
 
 /** Returns true if the levels of two runs agree within the rounding of the outside levels. */
@@ -551,27 +554,56 @@ function findScaleChange(node: DifferenceNode, { outside }: Search, isOnlyLarge 
   const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;
   if (later.reach < reach + (isLarge && !isOnlyLarge ? 1 : SCALE_SESSIONS) || (isOnlyLarge && !isLarge)) return null;
   const value = findRoundNumber(from, to) ?? invert(findRoundNumber(1 / to, 1 / from));
-  if (value === null) return null;
-  const candidate: Candidate = {
-    subject: 'scale',
-    manner: 'value',
-    identifier: null,
-    date: day,
-    through: null,
-    value,
-    words: 'has another scale',
-    edits: [
-      {
-        kind: 'levels',
-        terms: { scale: value, from: formatDay(day) },
-        change: (levels, days) => levels.map((level, t) => (days[t]! >= day ? level * value : level)),
-      },
-    ],
+  const rescaled = value === null ? null : changeScale(node, value, outside);
+  return rescaled !== null && rescaled.agreement.reach > reach ? rescaled : null;
+}
+
+/** Changes of scale that are tried where something else happens on their session, and the largest logarithm of the rest. */
+const SCALES = [1000, 100, 10, 2, 0.5, 0.1, 0.01, 0.001];
+const SCALE_REST = 0.25;
+
+/** Returns the state after a usual change of scale that leaves a small difference on its session. */
+function findNearScale(node: DifferenceNode, search: Search): DifferenceNode | null {
+  const { reach, high } = node.agreement;
+  if (!Number.isFinite(high) || node.chosen.some((one) => one.candidate.subject === 'scale' && one.position === reach))
+    return null;
+  const { needed } = seek(node, search, 1);
+  const ratio = 1 + needed[0]!.difference;
+  const value = SCALES.find((scale) => Math.abs(Math.log(ratio / scale)) < SCALE_REST);
+  return value === undefined ? null : changeScale(node, value, search.outside);
+}
+
+/** Returns the state after a change of scale from a difference on. It is tied with one from a session before without a level. */
+function changeScale(node: DifferenceNode, value: number, outside: OutsideLevels): DifferenceNode {
+  const { reach } = node.agreement;
+  const create = (day: Day): Fit => {
+    const candidate: Candidate = {
+      subject: 'scale',
+      manner: 'value',
+      identifier: null,
+      date: day,
+      through: null,
+      value,
+      words: 'has another scale',
+      edits: [
+        {
+          kind: 'levels',
+          terms: { scale: value, from: formatDay(day) },
+          change: (levels, days) => levels.map((level, t) => (days[t]! >= day ? level * value : level)),
+        },
+      ],
+    };
+    const terms = applyEdits(node.terms, candidate.edits);
+    const own = changeLevels(node.own, candidate.edits)!;
+    return { candidates: [candidate], terms, own, agreement: compareLevels(own, outside, node.unexplained) };
   };
-  const terms = applyEdits(node.terms, candidate.edits);
-  const own = changeLevels(node.own, candidate.edits)!;
-  const agreement = compareLevels(own, outside, node.unexplained);
-  return agreement.reach > reach ? createChild(node, { candidates: [candidate], terms, own, agreement }) : null;
+  const [before, day] = [outside.days[reach - 1] ?? -Infinity, outside.days[reach]!];
+  const rivals = [...node.own.days].filter((one) => one > before && one < day).map(create);
+  return createChild(node, create(day), {
+    ...NO_RIVALS,
+    rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
+    listRivals: () => rivals,
+  });
 }
 
 const invert = (value: number | null): number | null => (value === null ? null : 1 / value);

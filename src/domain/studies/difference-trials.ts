@@ -226,6 +226,10 @@ export function expectByChance(node: DifferenceNode, tried: Tried, { freeCount, 
 /** Most returns that are counted as evidence. */
 const RETURNS_MAX = 60;
 
+/** Returns true for another price or rate on some sessions. */
+const isOfPrice = ({ date, edits: [edit] }: Candidate): boolean =>
+  date !== null && edit?.kind === 'bars' && edit.field === 'CLOSE';
+
 /**
  * Returns the probability that changes agree by chance with the returns from a position on up to the next difference: the
  * product of the rounding of each return over the change of it. The end of a wrong price is no evidence.
@@ -236,7 +240,7 @@ export function computeLaterChance(
   { outside }: Search,
   from: number = agreement.reach + AHEAD + 1,
 ): number {
-  if (brief !== undefined || candidates.some(({ through }) => through !== null)) return 1;
+  if (brief !== undefined || candidates.some(isOfPrice)) return 1;
   let chance = 1;
   const end = Math.min(reach, from + RETURNS_MAX);
   const ratio = (t: number): number => levelOn(changed, outside.days[t]!) / levelOn(own, outside.days[t]!);

@@ -531,7 +531,7 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
           isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
           isConclusive: isShort(value, { width, decimals, guess }),
           chance: computeChance(value, { width, decimals, guess }),
-          isConfirmed: isGradual || isConfirmed({ value, guess, runLevels, from: reach }, search),
+          isConfirmed: isConfirmed({ value, guess, runLevels, from: reach, to: result.agreement.reach }, search),
         };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
     }
@@ -593,21 +593,25 @@ interface FoundValue {
   readonly value: number;
   readonly guess: number;
   readonly runLevels: (value: number) => OwnLevels | null;
-  /** Position of the first session. */
+  /** Position of the first session, and of the next difference. */
   readonly from: number;
+  readonly to: number;
 }
 
 /** Returns true if the value acts on the returns of further sessions, so that their agreement is evidence for it. */
-function isConfirmed({ value, guess, runLevels, from }: FoundValue, { outside }: Pick<Search, 'outside'>): boolean {
+function isConfirmed({ value, guess, runLevels, from, to }: FoundValue, { outside }: Pick<Search, 'outside'>): boolean {
   const [at, other] = [runLevels(value), runLevels(guess)];
   if (at === null || other === null) return false;
+  const measure = (t: number): number => levelOn(at, outside.days[t]!) / levelOn(other, outside.days[t]!);
   let count = 0;
-  for (let t = from + 1; t < outside.days.length && count < CONFIRMATIONS; t++) {
-    const [before, day] = [outside.days[t - 1]!, outside.days[t]!];
-    const [ratio, previous] = [day, before].map((one) => levelOn(at, one) / levelOn(other, one)) as [number, number];
+  let previous = measure(from);
+  for (let t = from + 1; t < to && count < CONFIRMATIONS; t++) {
+    const ratio = measure(t);
     if (Number.isNaN(ratio)) break;
     const tolerance = (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
-    if (Math.abs(ratio / previous - 1) > tolerance) count++;
+    if (Math.abs(ratio / previous - 1) <= tolerance) continue; // a value that acts gradually is seen after some sessions
+    count++;
+    previous = ratio;
   }
   return count >= CONFIRMATIONS;
 }

@@ -182,7 +182,8 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 
 /**
  * Returns the changes with a session without an explanation within few sessions before or after them, and those that
- * explain a session by chance where a cause is left that is not known, or where the next cause begins at once.
+ * explain a session by chance where a cause is left that is not known, or where the next cause begins at once. A value of
+ * an event is none if any such value explains the session; for a price, the market gives another reason.
  */
 function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): ChosenCandidate[] {
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
@@ -190,7 +191,8 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { 
     const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
     return (
       candidate.subject !== 'scale' &&
-      ((expected >= CHANCE && (left.size > 0 || candidate.free !== undefined)) ||
+      ((expected >= CHANCE && left.size > 0) ||
+        (expected >= 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain &&
           days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
@@ -213,21 +215,21 @@ function removeContradicted(best: DifferenceNode, start: DifferenceNode, search:
 const BEFORE = 1;
 
 /**
- * Removes the causes without which every session is explained as well: a later cause that also acts on their sessions can
- * make them superfluous. The others follow one another from the start again.
+ * Removes the causes without which every session is explained as well: a later cause that also acts on their sessions, or
+ * another one of the same session, can make them superfluous. The others follow one another from the start again.
  */
 function removeSuperfluous(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
   const { outside } = search;
   const first = start.chosen.length;
   for (let k = first; k < best.chosen.length; k++) {
-    const { position } = best.chosen[k]!;
+    const { position, isPaired } = best.chosen[k]!;
     const isCovered = best.chosen
       .slice(k + 1)
       .some(
         ({ candidate: { date } }) =>
           date === null || date <= outside.days[Math.min(position + BEFORE, outside.days.length - 1)]!,
       );
-    if (!isCovered) continue;
+    if (!isCovered && !isPaired) continue;
     const others = best.chosen.toSpliced(k, 1).slice(first);
     search.report(SEARCHED, 'checking that each cause is needed');
     const without = attempt(() =>
@@ -302,11 +304,7 @@ function convertNode(start: DifferenceNode, currency: string | null, { outside }
     edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
   };
   const converted = evaluateChanged(start.own, candidate.edits); // a missing exchange rate is refused
-  if (converted.levels.every((level, t) => level === start.own.levels[t]))
-    throw new Refusal(
-      'VALIDATION_FAILED',
-      `currency is ${currency}, but the levels of the index are the same in ${currency} and ${own}: the store has no currencies of its securities. Use ${own} or null.`,
-    );
+  if (converted.levels.every((level, t) => level === start.own.levels[t])) return start; // it changes no level
   const agreement = compareLevels(converted, outside, NOTHING);
   return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
 }

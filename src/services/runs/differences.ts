@@ -17,6 +17,7 @@ import type { ExportFormat } from '#domain/outputs/export-table.js';
 import { createDifferenceRows, DIFFERENCE_TABLES, type DifferenceTable } from '#domain/outputs/exports.js';
 import type { DifferencesPayload, ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
 import type { Difference } from '#domain/studies/difference-result.js';
+import { findRuleId } from '#domain/studies/difference-terms.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
 import { type Attempt, createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
@@ -505,7 +506,8 @@ export function createOutsideDifferences(
       const { market } = await states.requireMarket(run);
       const { documents: defined, indexId } = addDefaultsToPlan(await readStoredPlan(artifacts, run));
       const calendar = calendars.get(defined[indexId]!.calendar);
-      assertNoErrors('request', listFindings(question, { run, market, calendar }));
+      const { currency } = defined[findRuleId({ documents: defined, indexId })]!;
+      assertNoErrors('request', listFindings(question, { run, market, calendar, currency }));
       return stores.within(await states.findStore(run), () =>
         jobs.submit({
           kind,
@@ -531,12 +533,14 @@ interface QuestionTerms {
   readonly market: MarketData;
   /** Undefined for a calendar that the service does not have. */
   readonly calendar: Calendar | undefined;
+  /** Currency of the index whose rules decide the securities. */
+  readonly currency: string;
 }
 
-/** Returns what cannot be compared with a run: unknown names, and dates without two common sessions. */
+/** Returns what cannot be compared with a run: unknown names, a currency that changes no level, and dates that are no sessions. */
 function listFindings(
-  { levels, series, start, end, compositions = [] }: DifferenceQuestion,
-  { run, market, calendar }: QuestionTerms,
+  { levels, series, currency, start, end, compositions = [] }: DifferenceQuestion,
+  { run, market, calendar, currency: own }: QuestionTerms,
 ): Finding[] {
   const findings: Finding[] = [];
   const refuse = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
@@ -546,10 +550,20 @@ function listFindings(
   if (series !== undefined && market.series?.has(series) !== true && !identifiers.has(series))
     refuse('UNKNOWN_IDENTIFIER', 'series', `is ${series}; ${store} has no series and no security of this name`, series);
   const isInRun = (date: string): boolean => date >= run.start && date <= run.end;
+  const isSession = (date: string): boolean => calendar?.isSession(parseValidDay(date)) !== false;
   const covers = `the run covers ${run.start} to ${run.end}`;
+  if (currency !== null && currency !== own && !market.reference.columns.includes('CURRENCY'))
+    refuse(
+      'OUT_OF_RANGE',
+      'currency',
+      `is ${currency}, but the index is in ${own} and ${store} has no currencies of its securities`,
+      currency,
+    );
   for (const [k, { date, weights, index_shares: shares }] of compositions.entries()) {
     const path = `compositions[${k}]`;
     if (!isInRun(date)) refuse('OUT_OF_RANGE', `${path}.date`, `is ${date}; ${covers}`, date);
+    else if (!isSession(date))
+      refuse('OUT_OF_RANGE', `${path}.date`, `is ${date}, which is no session of ${calendar!.code}`, date);
     const field = weights === undefined ? 'index_shares' : 'weights';
     for (const name of Object.keys(weights ?? shares ?? {}))
       if (!identifiers.has(name))
@@ -564,7 +578,6 @@ function listFindings(
   const compared = [...levels.entries()].filter(
     ([, { date }]) => isInRun(date) && date >= (start ?? date) && date <= (end ?? date),
   );
-  const isSession = (date: string): boolean => calendar?.isSession(parseValidDay(date)) !== false;
   const count = compared.filter(([, { date }]) => isSession(date)).length;
   if (count >= 2) return findings;
   if (compared.length < 2) {

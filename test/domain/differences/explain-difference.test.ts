@@ -91,20 +91,29 @@ test('a price in a gap of the store and another change of the same size are ties
   expect(names).toContain('N04 2020-08-28');
 });
 
-/** Explains levels of the index of 40 equal weights, with 6 decimals. */
+/** Explains levels of the index of 40 equal weights. Default: with 6 decimals. */
 function explainRounded(
   changed: CandidateTerms,
   {
     skipped = [],
     scale = 1,
     from = 0,
-  }: { readonly skipped?: readonly number[]; readonly scale?: number; readonly from?: number } = {},
+    decimals = 6,
+    scaledFrom = Infinity,
+  }: {
+    readonly skipped?: readonly number[];
+    readonly scale?: number;
+    readonly from?: number;
+    readonly decimals?: number;
+    /** Position of the first level that is ten times as large. */
+    readonly scaledFrom?: number;
+  } = {},
 ) {
   const { days, levels } = evaluateTerms(changed);
   const used = [...days.keys()].filter((t) => t >= from && !skipped.includes(t));
-  const values = Float64Array.from(used, (t) => scale * levels[t]!);
-  const outside = { days: Int32Array.from(used, (t) => days[t]!), values: round(values, 6) };
-  return explainCase({ terms: createRoundedIndex(), outside, decimals: 6, plants: [] });
+  const values = Float64Array.from(used, (t) => scale * levels[t]! * (t >= scaledFrom ? 10 : 1));
+  const outside = { days: Int32Array.from(used, (t) => days[t]!), values: round(values, decimals) };
+  return explainCase({ terms: createRoundedIndex(), outside, decimals, plants: [] });
 }
 
 test('an event on a session without a level from outside is found at the next level', () => {
@@ -133,6 +142,61 @@ test('a fee is found in levels that begin in the middle of a run, at another sca
   const { causes, reproduced } = explainRounded(paid, { scale: 7.3, from: 20 });
   expect(causes.map(({ subject, manner, value }) => [subject, manner, value])).toEqual([['fee', 'added', 0.01]]);
   expect(reproduced).toBe(true);
+});
+
+/** Returns the index of 40 equal weights with the closes of two securities carried on the session 10, one also on the next. */
+function carryTwo({ isPaid }: { readonly isPaid: boolean }): CandidateTerms {
+  const terms = createRoundedIndex();
+  const carried = withBars(terms, 'CLOSE', (panel, width) => {
+    panel[10 * width + 5] = panel[9 * width + 5]!;
+    panel[10 * width + 7] = panel[9 * width + 7]!;
+    panel[11 * width + 7] = panel[9 * width + 7]!;
+  });
+  const actions = carried.market.actions.filter(({ type }) => isPaid || type !== 'SPECIAL_DIVIDEND');
+  return { ...carried, market: { ...carried.market, actions } };
+}
+
+test('two prices that are carried on the session of a dividend that is left out are found together, each for its time', () => {
+  // 3 of the 40 changes of a kind are 9,880 sets. Levels of 1000 with 6 decimals tell them apart.
+  const { causes, reproduced } = explainRounded(carryTwo({ isPaid: false }));
+  expect(
+    causes.map(({ subject, manner, identifier, date, through }) => [subject, manner, identifier, date, through]).toSorted(),
+  ).toEqual([
+    ['price', 'carried', 'N05', '2020-01-16', '2020-01-16'],
+    ['price', 'carried', 'N07', '2020-01-16', '2020-01-17'],
+    ['special_dividend', 'ignored', 'N00', '2020-01-16', null],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
+test('two prices that are carried on one session are not stated if rounded levels agree with other pairs of prices', () => {
+  // The 780 pairs move the level by at most 15 basis points, which are 300 units of 2 decimals.
+  const { causes, sessions } = explainRounded(carryTwo({ isPaid: true }), { decimals: 2 });
+  expect(causes).toEqual([]);
+  expect(sessions.unexplained.map(({ date }) => date)).toContain('2020-01-16');
+});
+
+test('a change of scale is tied with one on a session before it that has no level from outside', () => {
+  const { causes, reproduced } = explainRounded(createRoundedIndex(), { skipped: [19], scaledFrom: 19 });
+  expect(causes.map(({ subject, date, value }) => [subject, date, value])).toEqual([['scale', '2020-01-31', 10]]);
+  expect(causes[0]!.ties.map(({ subject, date }) => [subject, date])).toEqual([['scale', '2020-01-30']]);
+  expect(reproduced).toBe(true);
+});
+
+test('a change of scale is found on the session of an event that is left out', () => {
+  const terms = createRoundedIndex();
+  const actions = terms.market.actions.filter(({ type }) => type !== 'SPECIAL_DIVIDEND');
+  const changed = { ...terms, market: { ...terms.market, actions } };
+  const { causes, reproduced } = explainRounded(changed, { scaledFrom: 9 });
+  expect(causes.map(({ subject, identifier, date }) => [subject, identifier, date])).toEqual([
+    ['scale', null, '2020-01-16'],
+    ['special_dividend', 'N00', '2020-01-16'],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
+test('of two changes that are tried together, one without an effect is no cause', () => {
+  expect(explainCase(createWideCase(926)!).causes.map(({ subject }) => subject)).toEqual(['split', 'shares', 'rebalance']);
 });
 
 /** Returns an index of 40 equal weights with a small special dividend and, a month later, the acquisition of a constituent. */

@@ -110,15 +110,6 @@ describe('an outside level', () => {
     });
   });
 
-  test('in a currency to which nothing is converted fails with both currencies', async () => {
-    const body = { levels: computeLevels(CLOSES), currency: 'EUR' };
-    const { body: job } = await service.ask<JobStatus>('POST', '/analytics/TRIO/differences', body);
-    expect(await service.waitForJob(job.job_id)).toMatchObject({
-      status: 'failed',
-      error: { code: 'VALIDATION_FAILED', message: expect.stringContaining('the same in EUR and USD') },
-    });
-  });
-
   test('with an error of one session that no change explains is unexplained on that session', async () => {
     const levels = computeLevels(CLOSES).with(3, { date: '2024-01-05', value: 91.2345 });
     const view = await finish<DifferencesView>('/analytics/TRIO/differences', { levels });
@@ -226,6 +217,18 @@ describe('an outside level', () => {
       { levels: computeLevels(CLOSES), compositions: [{ date: '2023-12-29', index_shares: { AAA: 1 } }] },
       'compositions[0].date',
       ['2023-12-29', '2024-01-02 to 2024-01-10'],
+    ],
+    [
+      'a composition on a day without a session',
+      { levels: computeLevels(CLOSES), compositions: [{ date: '2024-01-06', weights: { AAA: 1 } }] },
+      'compositions[0].date',
+      ['2024-01-06', 'no session of XNYS'],
+    ],
+    [
+      'a currency to which nothing is converted',
+      { levels: computeLevels(CLOSES), currency: 'EUR' },
+      'currency',
+      ['EUR', 'USD', 'no currencies'],
     ],
     [
       'levels of which one is on a session',

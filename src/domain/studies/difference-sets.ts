@@ -5,7 +5,6 @@ import { isSameObject, measureFree, solveWith } from './difference-pairs.js';
 import type { DifferenceNode } from './difference-result.js';
 import { measureSensitivity } from './difference-terms.js';
 import {
-  CHANCE_ALONE,
   computeLaterChance,
   listAhead,
   RATIO_DECIMALS,
@@ -58,6 +57,9 @@ interface NearSet {
 /** Radius, in units of the rounding, in which other sets are counted: their number over it is expected in the rounding by chance. */
 const RADIUS = 300;
 
+/** Number of other sets within the radius if none is found. */
+const NEAR_LEAST = 0.5;
+
 /** Largest expected number of other sets that explain a session by chance. */
 const SET_CHANCE = 0.02;
 
@@ -80,6 +82,9 @@ const DIVISORS: readonly (readonly (Cash | null)[])[] = [
 
 /** Largest part of the square of the sum of moves by which the move of all differs from their sum. */
 const PRODUCT = 4;
+
+/** Largest relative error of a rate of exchange that multiplies the other moves of a session. */
+const RATE_MOVE = 0.01;
 
 /** Largest product of two moves in the move of both on a later session. */
 const LATER_PRODUCT = 5;
@@ -215,9 +220,15 @@ function sumParts(members: readonly Member[], divisors: readonly (Cash | null)[]
 /** Returns the error of a set on the session of the difference. Returns null if it is not near the difference on each session. */
 function measureError(members: readonly Member[], target: Target): number | null {
   const { wanted, tolerances } = target;
-  const radius = RADIUS * tolerances[0]!;
-  let sum = 0;
-  for (const { moves } of members) sum += Math.abs(moves[0]!);
+  let [sum, ofRates] = [0, 0];
+  let hasRate = false;
+  for (const { moves, candidate } of members) {
+    sum += Math.abs(moves[0]!);
+    if (candidate.subject === 'currency') hasRate = true;
+    else ofRates += RATE_MOVE * Math.abs(moves[0]!);
+  }
+  // Another rate multiplies the changes of securities in its currency.
+  const radius = RADIUS * tolerances[0]! + (hasRate ? ofRates : 0);
   if (Math.abs(sumMoves(members, 0) - wanted[0]!) > radius + PRODUCT * sum * sum) return null;
   let error = Infinity;
   for (const divisors of DIVISORS) {
@@ -235,9 +246,7 @@ function agreesLater(members: readonly Member[], { wanted, tolerances }: Target,
   const sum = largest.reduce((all, one) => all + one, 0);
   const products = (sum ** 2 - largest.reduce((all, one) => all + one ** 2, 0)) / 2;
   return wanted.every(
-    (one, k) =>
-      k === 0 ||
-      Math.abs(one - sumMoves(members, k)) <= radius * tolerances[k]! + LATER_PRODUCT * products,
+    (one, k) => k === 0 || Math.abs(one - sumMoves(members, k)) <= radius * tolerances[k]! + LATER_PRODUCT * products,
   );
 }
 
@@ -290,11 +299,12 @@ function findSets(node: DifferenceNode, { members, target, size, counts }: SetSe
   }
   const found: Tried[] = [];
   const others = new Set<string>();
-  for (const [k, { members: set }] of near.toSorted((a, b) => a.error - b.error).entries()) {
+  for (const [k, { members: set, error }] of near.toSorted((a, b) => a.error - b.error).entries()) {
     const changes = set.map(({ candidate }) => candidate);
     const tried = k < RUNS_MAX ? tryAll(node, changes, search) : null;
     if (tried !== null && tried.agreement.reach >= node.agreement.reach + target.wanted.length) found.push(tried);
-    else if (tried === null || isNear(tried, target)) others.add(toNames(changes));
+    else if (tried === null ? error <= RADIUS * target.tolerances[0]! : isNear(tried, target))
+      others.add(toNames(changes));
   }
   const names = new Set(found.map(({ candidates }) => toNames(candidates)));
   counts.near += [...others].filter((name) => !names.has(name)).length + Math.max(0, names.size - 1);
@@ -311,8 +321,9 @@ function selectSets(node: DifferenceNode, { found, counts }: FoundSets, search: 
   const longest = found.filter(({ agreement }) => agreement.reach === reach);
   if (new Set(longest.map(({ candidates }) => toNames(candidates))).size !== 1) return [];
   return longest.flatMap((one) => {
-    const expected = (counts.near / RADIUS + counts.chance) * computeLaterChance(node, one, search);
-    return expected < SET_CHANCE ? [{ ...one, expected, isCertain: expected < CHANCE_ALONE }] : [];
+    const near = Math.max(counts.near, NEAR_LEAST) / RADIUS;
+    const expected = (near + counts.chance) * computeLaterChance(node, one, search);
+    return expected < SET_CHANCE ? [{ ...one, expected, isCertain: false }] : [];
   });
 }
 
@@ -321,7 +332,6 @@ function isNear({ effects }: Tried, target: Target): boolean {
   const moves = toMoves(effects, target);
   return target.wanted.every((one, k) => Math.abs(moves[k]! - one) <= RADIUS * target.tolerances[k]!);
 }
-  
 
 interface FreeSetSearch extends SetSearch {
   readonly free: readonly FreeMember[];

@@ -197,8 +197,7 @@ export const CHANCE_ALONE = 0.002;
 const SIZE_RATIO = 2;
 
 interface Trials {
-  /** Number of free values that are possible on the session. */
-  readonly freeCount: number;
+  readonly candidates: readonly Candidate[];
   readonly all: readonly Tried[];
 }
 
@@ -206,13 +205,20 @@ interface Trials {
  * Returns the expected number of changes of a session that explain it by chance: by a value of which the rounding allows
  * many short numbers, or as an event or a price of fixed size where the rounding is no small part of the sizes of all.
  */
-export function expectByChance(node: DifferenceNode, tried: Tried, { freeCount, all }: Trials, search: Search): number {
+export function expectByChance(
+  node: DifferenceNode,
+  tried: Tried,
+  { candidates, all }: Trials,
+  search: Search,
+): number {
   const [{ free, date, review }] = tried.candidates as [Candidate];
-  if (free !== undefined) return tried.isConfirmed === true ? 0 : tried.chance! * freeCount;
-  // A convention acts on the returns of many sessions.
-  if (date === null) return 0;
+  if (free !== undefined) {
+    const count = candidates.filter((one) => one.free !== undefined && one.date === date).length;
+    return tried.isConfirmed === true ? 0 : tried.chance! * count;
+  }
   const { reach } = node.agreement;
-  if (review !== undefined) return all.length * computeLaterChance(node, tried, search, reach);
+  // A convention and a change of a review act on the returns of many sessions.
+  if (date === null || review !== undefined) return all.length * computeLaterChance(node, tried, search, reach);
   const { needed, tolerance } = seek(node, search, 1);
   const size = Math.abs(needed[0]!.difference);
   const count = all.filter(({ effect }) => {
@@ -531,7 +537,7 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
           isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
           isConclusive: isShort(value, { width, decimals, guess }),
           chance: computeChance(value, { width, decimals, guess }),
-          isConfirmed: isConfirmed({ value, guess, runLevels, from: reach, to: result.agreement.reach }, search),
+          isConfirmed: isConfirmed(node, result, search),
         };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
     }
@@ -589,27 +595,20 @@ const haveEqualEffects = (a: Tried, b: Tried, tolerance: number): boolean =>
   a.effects.length > 1 &&
   a.effects.slice(1).every((effect, k) => Math.abs(effect - b.effects[k + 1]!) <= EQUAL_PART * tolerance + PRECISION);
 
-interface FoundValue {
-  readonly value: number;
-  readonly guess: number;
-  readonly runLevels: (value: number) => OwnLevels | null;
-  /** Position of the first session, and of the next difference. */
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Returns true if the value acts on the returns of further sessions, so that their agreement is evidence for it. */
-function isConfirmed({ value, guess, runLevels, from, to }: FoundValue, { outside }: Pick<Search, 'outside'>): boolean {
-  const [at, other] = [runLevels(value), runLevels(guess)];
-  if (at === null || other === null) return false;
-  const measure = (t: number): number => levelOn(at, outside.days[t]!) / levelOn(other, outside.days[t]!);
+/** Returns true if a value acts on the returns of further sessions, so that their agreement is evidence for it. */
+function isConfirmed(
+  { own, agreement }: DifferenceNode,
+  { own: changed, brief, agreement: { reach: end } }: Tried,
+  { outside }: Search,
+): boolean {
+  if (brief !== undefined) return false;
+  const measure = (t: number): number => levelOn(changed, outside.days[t]!) / levelOn(own, outside.days[t]!);
   let count = 0;
-  let previous = measure(from);
-  for (let t = from + 1; t < to && count < CONFIRMATIONS; t++) {
+  let previous = measure(agreement.reach);
+  for (let t = agreement.reach + 1; t < end && count < CONFIRMATIONS; t++) {
     const ratio = measure(t);
-    if (Number.isNaN(ratio)) break;
     const tolerance = (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
-    if (Math.abs(ratio / previous - 1) <= tolerance) continue; // a value that acts gradually is seen after some sessions
+    if (!(Math.abs(ratio / previous - 1) > tolerance)) continue; // a value that acts gradually is seen after some sessions
     count++;
     previous = ratio;
   }

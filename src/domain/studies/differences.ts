@@ -150,22 +150,102 @@ export function explainDifference(input: DifferenceInput): Difference {
   const { search } = root;
   const start = extendNode(root.node, search);
   const converted = convertNode(start, input.currency, search);
-  let best = explain(converted, search);
-  for (let k = 0; k < REFUTATIONS_MAX; k++) {
-    const contradicted = listContradicted(best, search);
-    if (contradicted.length === 0) break;
-    for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
-      search.contradicted.add(toKey(candidate));
-    best = explain(converted, search);
+  let first = converted;
+  let best = explainCertainly(converted, search);
+  const others = countUnexplained(best) === 0 ? [] : listOtherStarts(converted, search);
+  for (const other of [...others, ...listRepeated(converted, best, search)]) {
+    const found = explainCertainly(other, search);
+    if (isBetter(found, best)) [first, best] = [other, found];
   }
-  best = removeContradicted(best, converted, search);
-  best = removeSuperfluous(best, converted, search);
+  best = removeSuperfluous(best, first, search);
   const { outside, isBounded } = search;
   return createResult(best, start, {
     outside,
     isBounded,
     compositions: input.compositions ?? [],
     report: () => input.report(SEARCHED, 'describing the causes'),
+  });
+}
+
+/** Searches from a state on, and again without the changes that are contradicted. */
+function explainCertainly(start: DifferenceNode, search: Search): DifferenceNode {
+  search.contradicted.clear();
+  let best = explain(start, search);
+  for (let k = 0; k < REFUTATIONS_MAX; k++) {
+    const contradicted = listContradicted(best, search);
+    if (contradicted.length === 0) break;
+    for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
+      search.contradicted.add(toKey(candidate));
+    best = explain(start, search);
+  }
+  return removeContradicted(best, start, search);
+}
+
+/** Subjects of conventions that make most returns agree although another convention acts on their sessions. */
+const OF_RETURNS: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency', 'variant', 'reinvestment']);
+
+/** Part of the returns that a convention must make agree, and maximum number of such conventions from which causes are searched. */
+const AGREED_PART = 0.15;
+const STARTS_MAX = 2;
+
+/**
+ * Returns the states after a convention without which no other cause can be seen: one that makes more returns agree, or the
+ * rounding of levels to fewer decimals than they are stated to have.
+ */
+function listOtherStarts(start: DifferenceNode, search: Search): DifferenceNode[] {
+  const { outside } = search;
+  const conventions = listConventionsAt(start, start.agreement.reach, search);
+  const follow = (candidate: Candidate): (Fit & { readonly count: number })[] =>
+    runFrom(start, candidate, search).map((fit) => ({ ...fit, count: countEqualReturns(fit.own, outside) }));
+  const least = countEqualReturns(start.own, outside) + AGREED_PART * outside.days.length;
+  const ofReturns = conventions
+    .filter(({ subject }) => OF_RETURNS.has(subject))
+    .flatMap(follow)
+    .filter(({ count }) => count > least)
+    .toSorted((a, b) => b.count - a.count)
+    .slice(0, STARTS_MAX);
+  const decimals = findDecimals(outside.values);
+  const isCoarse = decimals !== null && outside.decimals !== null && decimals < outside.decimals;
+  const coarse = (decimals ?? 0) + Math.round(Math.log10(outside.values[0]! / levelOn(start.own, outside.days[0]!)));
+  const ofRounding = isCoarse
+    ? conventions.filter(
+        ({ subject, value, edits: [edit] }) => subject === 'rounding' && edit?.kind === 'levels' && value === coarse,
+      )
+    : [];
+  return [...ofReturns, ...ofRounding.flatMap(follow)].map((fit) =>
+    createChild(start, fit, { ...NO_RIVALS, isCertain: true }),
+  );
+}
+
+/** Returns the conventions of fixed size that can act on a position of the outside levels. */
+function listConventionsAt(start: DifferenceNode, position: number, { outside, known }: Search): Candidate[] {
+  const day = outside.days[position]!;
+  const { sm } = start.own.compositions;
+  const session = findRuleSession(start, day, sm.sessionAt(day));
+  const site = { own: start.own, session, begin: sm.sessionAt(outside.days[0]!) };
+  return listConventions(site).filter((one) => !known.has(one.subject) && one.free === undefined);
+}
+
+/** Runs a change of the whole run. Returns nothing if it is refused. */
+function runFrom(start: DifferenceNode, candidate: Candidate, search: Search): Fit[] {
+  reportSession(start, search);
+  const own = attempt(() => changeLevels(start.own, candidate.edits) ?? evaluateChanged(start.own, candidate.edits));
+  if (own === null) return [];
+  const agreement = compareLevels(own, search.outside, start.unexplained);
+  return [{ candidates: [candidate], terms: own.terms, own, agreement }];
+}
+
+/** Returns the states after a convention that does at every event what several causes do at one event each. */
+function listRepeated(start: DifferenceNode, { chosen }: DifferenceNode, search: Search): DifferenceNode[] {
+  const isSame = ({ candidate: one }: ChosenCandidate, { subject, manner }: Candidate): boolean =>
+    one.date !== null && one.subject === subject && one.manner === manner && one.edits[0]?.kind === 'action';
+  return chosen.flatMap((cause, k) => {
+    const isFirst = chosen.findIndex((one) => isSame(one, cause.candidate)) === k;
+    if (!isFirst || chosen.filter((one) => isSame(one, cause.candidate)).length < 2) return [];
+    return listConventionsAt(start, cause.position, search)
+      .filter((one) => isSame(cause, one))
+      .flatMap((one) => runFrom(start, one, search))
+      .map((fit) => createChild(start, fit, { ...NO_RIVALS, isCertain: true }));
   });
 }
 
@@ -182,7 +262,7 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 
 /**
  * Returns the changes with a session without an explanation within few sessions before or after them, and those that
- * explain a session by chance where a cause is left that is not known, or where the next cause begins at once. A value of
+ * explain a session by chance where causes are left that are not known, or where the next cause begins at once. A value of
  * an event is none if any such value explains the session; for a price, the market gives another reason.
  */
 function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): ChosenCandidate[] {
@@ -191,11 +271,10 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { 
     const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
     return (
       candidate.subject !== 'scale' &&
-      ((expected >= CHANCE && left.size > 0) ||
-        (expected >= 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
+      (expected * left.size >= CHANCE ||
+        (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
         (expected >= CHANCE_ALONE && isAlone) ||
-        (!isCertain &&
-          days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
+        (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
     );
   });
 }
@@ -596,8 +675,14 @@ function changeScale(node: DifferenceNode, value: number, outside: OutsideLevels
     return { candidates: [candidate], terms, own, agreement: compareLevels(own, outside, node.unexplained) };
   };
   const [before, day] = [outside.days[reach - 1] ?? -Infinity, outside.days[reach]!];
+  const fit = create(day);
   const rivals = [...node.own.days].filter((one) => one > before && one < day).map(create);
-  return createChild(node, create(day), {
+  // Where dates are moved, the scale can have changed before that.
+  const { sm } = node.own.compositions;
+  const unmoved = sm.sessions[findRuleSession(node, day, sm.sessionAt(day))]!;
+  if (node.terms.reading.length > 0 && unmoved !== day)
+    rivals.push({ ...fit, candidates: [{ ...fit.candidates[0]!, date: unmoved }] });
+  return createChild(node, fit, {
     ...NO_RIVALS,
     rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
     listRivals: () => rivals,
@@ -631,12 +716,11 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const tryEach = (ordered: readonly Candidate[]): Tried[] =>
     ordered.flatMap((candidate) => tryCandidate(node, candidate, search));
   const least = findEvidence(node, search);
-  const freeCount = candidates.filter(({ free, date }) => free !== undefined && date !== null).length;
   const selectFits = (all: readonly Tried[]): Tried[] => {
     const isCertain = isLargeFor(node, all.length, search);
     const fits = all
       .filter((one) => one.agreement.reach > agreement.reach)
-      .map((fit) => ({ ...fit, isCertain, expected: expectByChance(node, fit, { freeCount, all }, search) }))
+      .map((fit) => ({ ...fit, isCertain, expected: expectByChance(node, fit, { candidates, all }, search) }))
       .filter((fit) => fit.agreement.reach > Math.min(least, agreement.reach + countEvidence(node, fit)));
     return removeDuplicates(sortFits(fits));
   };

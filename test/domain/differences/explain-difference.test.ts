@@ -157,10 +157,12 @@ function carryTwo({ isPaid }: { readonly isPaid: boolean }): CandidateTerms {
 }
 
 test('two prices that are carried on the session of a dividend that is left out are found together, each for its time', () => {
-  // 3 of the 40 changes of a kind are 9,880 sets. Levels of 1000 with 6 decimals tell them apart.
+  // 3 of the 40 changes of a kind are 9,880 sets. Levels of 1000 with 6 decimals distinguish them.
   const { causes, reproduced } = explainRounded(carryTwo({ isPaid: false }));
   expect(
-    causes.map(({ subject, manner, identifier, date, through }) => [subject, manner, identifier, date, through]).toSorted(),
+    causes
+      .map(({ subject, manner, identifier, date, through }) => [subject, manner, identifier, date, through])
+      .toSorted(),
   ).toEqual([
     ['price', 'carried', 'N05', '2020-01-16', '2020-01-16'],
     ['price', 'carried', 'N07', '2020-01-16', '2020-01-17'],
@@ -196,7 +198,11 @@ test('a change of scale is found on the session of an event that is left out', (
 });
 
 test('of two changes that are tried together, one without an effect is no cause', () => {
-  expect(explainCase(createWideCase(926)!).causes.map(({ subject }) => subject)).toEqual(['split', 'shares', 'rebalance']);
+  expect(explainCase(createWideCase(926)!).causes.map(({ subject }) => subject)).toEqual([
+    'split',
+    'shares',
+    'rebalance',
+  ]);
 });
 
 /** Returns an index of 40 equal weights with a small special dividend and, a month later, the acquisition of a constituent. */

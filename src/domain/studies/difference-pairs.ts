@@ -210,6 +210,8 @@ export function solveWith(
   const after = { ...node, own, terms: own.terms };
   const found = solveFree(after, value, search);
   if (found === null || found.agreement.reach < Math.min(least, search.outside.days.length)) return [];
+  // With roundings, many values explain a level that grows by another rate.
+  if (found.isUsual === false && others.some(({ subject }) => subject === 'rounding')) return [];
   const equal = found.isUsual === false ? conventions.flatMap((one) => tryEdits(after, one, search) ?? []) : [];
   return [found, ...equal.filter(({ agreement: { reach } }) => reach >= found.agreement.reach)].map((one) => ({
     ...one,

@@ -68,7 +68,7 @@ const SETS_MAX = 400;
 const RUNS_MAX = 40;
 
 /** Maximum number of changes whose sets are tried. */
-const MEMBERS_MAX = 300;
+const MEMBERS_MAX = 180;
 
 /** Cash that lowers the divisor: none, or that of an adjusted close, or all of it. Other changes add up in the value. */
 const DIVISORS: readonly (readonly (Cash | null)[])[] = [
@@ -383,7 +383,10 @@ function solveShort(
     const move = divisors.includes(cash) ? part / (1 - part) : level * parts.divisor - parts.value;
     const number = guess + (ratios[0] - bend * step) / (1 / (move - moves[0]!) - bend);
     if (!accepts(number)) continue;
-    const after = { ...value, moves: moves.map((move, k) => move + slopes[k]! * (number - guess)) };
+    const after = {
+      ...value,
+      moves: moves.map((one, k) => one + (slopes[k]! / slopes[0]!) * (move - moves[0]!)),
+    };
     if (!agreesLater([...set, after], target, 1)) continue;
     isPossible = true;
     const short = [

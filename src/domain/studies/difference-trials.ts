@@ -191,7 +191,7 @@ export const EVIDENCE_SESSIONS = 4;
 export const CHANCE = 0.05;
 
 /** Largest one for a change after which another one begins at once, so that no later session is evidence. */
-export const CHANCE_ALONE = 0.002;
+export const CHANCE_ALONE = 0.01;
 
 /** Ratio to a difference, and its inverse, between which changes have its size. */
 const SIZE_RATIO = 2;

@@ -3,6 +3,7 @@ import { parseAccept } from 'hono/utils/accept';
 import { setImmediate } from 'node:timers/promises';
 import type { z } from 'zod';
 import { formatJobParent, type TraceContext } from '#base/tracing/tracing.js';
+import { callOnce } from '#base/once.js';
 import { type Body, checkBody, type CheckedBody, readBodyText, type Route, type Scope } from '#contract/route.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
@@ -329,7 +330,8 @@ export async function receiveBody(request: Request, body: Body, checkApart?: Che
   if (checkApart === undefined || bytes.byteLength <= LIMITS.MAX_DIRECT_BYTES) {
     const text = readBodyText(body, bytes);
     const isLarge = text.values > LIMITS.MAX_DIRECT_VALUES;
-    if (checkApart === undefined || !isLarge) return { read: () => getValue(checkBody(body, text, isLarge)), bytes };
+    if (checkApart === undefined || !isLarge)
+      return { read: callOnce(() => getValue(checkBody(body, text, isLarge))), bytes };
   }
   const checkedBody = await checkApart(bytes);
   const lines = 'lines' in checkedBody ? checkedBody.lines : undefined;

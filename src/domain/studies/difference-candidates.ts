@@ -1168,6 +1168,9 @@ function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
   ];
 }
 
+/** Smallest percentage per year that a fee has. */
+const FEE_LEAST = 0.005;
+
 /** Returns a fee that only the outside level has. */
 function createFeeCandidate(): Candidate {
   const guess = 0.5;
@@ -1188,6 +1191,6 @@ function createFeeCandidate(): Candidate {
     value: guess / 100,
     words: 'subtracts a fee',
     edits: create(guess),
-    free: { guess, decimals: 2, create, accepts: (value) => value > 0 && value < 20, isGradual: true },
+    free: { guess, decimals: 2, create, accepts: (value) => value >= FEE_LEAST && value < 20, isGradual: true },
   });
 }

@@ -142,9 +142,15 @@ export function createResult(
   const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
   const causes = choices.map((choice, k) => {
     report();
-    return createCause(choice, k, { choices, start, final, outside, scale });
+    return createCause(choice, k, { choices, start, final, outside, unexplained: node.unexplained, scale });
   });
   const reproduced = unexplained.length === 0;
+  // A stated currency is a cause although other differences hide its sessions.
+  const idle = reproduced ? -1 : causes.findIndex(({ subject, sessions }) => subject !== 'currency' && sessions === 0);
+  if (idle >= 0) {
+    const chosen = node.chosen.filter(({ candidate }) => candidate.edits !== choices[idle]!.candidate.edits);
+    return createResult({ ...node, chosen }, start, { outside, isBounded, compositions, report });
+  }
   return {
     variant: start.terms.variant,
     scale,
@@ -289,7 +295,23 @@ interface CauseInput {
   /** Run with all changes. */
   readonly final: Evaluation;
   readonly outside: OutsideLevels;
+  readonly unexplained: Unexplained;
   readonly scale: number;
+}
+
+/** Returns the number of sessions whose levels agree, each with the scale since the last step without an explanation. */
+function countAgreed(
+  own: OwnLevels,
+  outside: OutsideLevels,
+  { scale, unexplained: { breaks } }: Pick<CauseInput, 'scale' | 'unexplained'>,
+): number {
+  let [factor, margin, count] = [scale, 1.000001, 0];
+  for (const [t, day] of outside.days.entries()) {
+    const [level, value] = [levelOn(own, day), outside.values[t]!];
+    if (breaks.includes(day)) [factor, margin] = [value / level, 2]; // its first level is rounded too
+    if (Math.abs(value - level * factor) <= margin * computeTolerance(outside, value)) count++;
+  }
+  return count;
 }
 
 /** Maximum number of ties with another value; the number of the others is stated. */
@@ -299,17 +321,14 @@ const VALUES_MAX = 5;
  * Describes a cause. The levels without it, and with a rival, follow from the ratio of the levels that the search
  * computed: no run is needed for them.
  */
-function createCause(choice: ChosenCandidate, k: number, { choices, start, final, outside, scale }: CauseInput): Cause {
+function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cause {
+  const { choices, start, final, outside, scale } = input;
   const { candidate, listRivals, isPaired } = choice;
   const levels = isPaired ? null : choice.levels;
   const listEdits = (some: readonly ChosenCandidate[]): Edit[] => some.flatMap((one) => one.candidate.edits);
   const before = applyEdits(start.terms, listEdits(choices.slice(0, k)).filter(isOfDocuments));
   const last = outside.days.at(-1)!;
-  const countEqual = (own: OwnLevels | null): number => {
-    if (own === null) return 0;
-    const errors = listErrors(own, outside, scale);
-    return errors.filter((_, t) => isEqualAt(errors, t, outside)).length;
-  };
+  const countEqual = (own: OwnLevels | null): number => (own === null ? 0 : countAgreed(own, outside, input));
   // A convention that acts before the first outside level changes the scale.
   const first = final.days.indexOf(outside.days[0]!);
   const isScaled = scale !== 1;

@@ -521,7 +521,7 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
         ? narrow(near, { runLevels, step: Math.max(step, 4 * near.width), from: reach, scale }, search)
         : near;
     for (const value of listShortNumbers(centre, width, { decimals, guess })) {
-      if (!accepts(value)) continue;
+      if (!accepts(value) || isOwnValue(candidate, value)) continue;
       const edits = create(value);
       const stated = candidate.value === null ? value : (candidate.value / guess) * value;
       const changed = { ...candidate, edits, value: guess === 0 ? value : stated };
@@ -544,6 +544,13 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
   }
   return best;
 }
+
+/** Largest relative difference of a value from that of the run with which it is no other value. */
+const OWN_PART = 1e-3;
+
+/** Returns true for the value of the run, but for what the rounding of another found value leaves. */
+const isOwnValue = ({ manner, subject, free }: Candidate, value: number): boolean =>
+  manner !== 'added' && subject !== 'price' && Math.abs(value - free!.guess) <= OWN_PART * free!.guess;
 
 /** Decimals of a number that is not rounded. */
 const UNUSUAL_DECIMALS = 6;

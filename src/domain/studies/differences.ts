@@ -265,18 +265,36 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
  * explain a session by chance where causes are left that are not known, or where the next cause begins at once. A value of
  * an event is none if any such value explains the session; for a price, the market gives another reason.
  */
-function listContradicted({ chosen, unexplained }: DifferenceNode, { outside: { days } }: Search): ChosenCandidate[] {
+function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: Search): ChosenCandidate[] {
+  const { days } = outside;
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
-  return chosen.filter(({ position, candidate, isCertain, expected }) => {
+  return chosen.filter((cause) => {
+    const { position, candidate, isCertain, expected } = cause;
     const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
     return (
       candidate.subject !== 'scale' &&
       (expected * left.size >= CHANCE ||
         (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
+        isRefutedLater(cause, left, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
     );
   });
+}
+
+/** Sessions that a convention must explain for each one on which it acts without an explanation. */
+const ACTED_SESSIONS = 4;
+
+/** Returns true for a convention that also acts on sessions without an explanation, and explains few others. */
+function isRefutedLater({ candidate, levels }: ChosenCandidate, left: ReadonlySet<Day>, outside: OutsideLevels): boolean {
+  if (candidate.date !== null || levels === null || left.size === 0) return false;
+  const moved = outside.days.filter((_, t) => {
+    if (t === 0) return false;
+    const [before, ratio] = [t - 1, t].map((at) => levels.after[at]! / levels.before[at]!) as [number, number];
+    return Math.abs(ratio / before - 1) > (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+  });
+  const unexplained = moved.filter((day) => left.has(day)).length;
+  return moved.length - unexplained < ACTED_SESSIONS * unexplained;
 }
 
 /** Leaves the sessions from the first contradicted cause on unexplained. */
@@ -455,6 +473,12 @@ function descend(node: DifferenceNode, search: Search): void {
     return;
   }
   if (!canImprove(node, search)) return;
+  const noise = listNoise(node, search);
+  if (noise.length > 0) {
+    const unexplained = { ...node.unexplained, noise: [...node.unexplained.noise, ...noise] };
+    descend(findRounding(node, noise, search) ?? extendNode({ ...node, unexplained }, search), search);
+    return;
+  }
   const isLost = node.unexplained.breaks.length >= BREAKS_MAX;
   if (search.expansions >= EXPANSIONS_MAX || node.chosen.length >= search.causesMax || isLost) {
     search.isBounded = true;
@@ -465,6 +489,11 @@ function descend(node: DifferenceNode, search: Search): void {
   const scaled = findScaleChange(node, search, true);
   if (scaled !== null) {
     descend(scaled, search);
+    return;
+  }
+  const repeated = findRepeatedLevel(node, search);
+  if (repeated !== null) {
+    descend(repeated, search);
     return;
   }
   const fits = listFits(node, search);
@@ -543,10 +572,11 @@ function lengthen(
   { levels, ...added }: ChosenCandidate,
 ): readonly ChosenCandidate[] {
   const { candidate } = added;
+  const moved = chosen.findIndex(({ candidate: one }) => isMovedOn(one, candidate));
+  if (moved >= 0) return chosen.with(moved, moveOn(chosen[moved]!, { ...added, levels }));
   const at = chosen.findIndex(({ candidate: one }) => isContinued(one, candidate));
   if (at < 0) return [...chosen, { ...added, levels }];
   const before = chosen[at]!;
-  const ratio = before.levels ?? levels;
   return chosen.with(at, {
     ...before,
     candidate: {
@@ -554,14 +584,50 @@ function lengthen(
       through: candidate.through,
       edits: [...before.candidate.edits, ...candidate.edits],
     },
-    levels:
-      before.levels === null || levels === null
-        ? ratio
-        : {
-            before: before.levels.before,
-            after: before.levels.after.map((level, t) => (level * levels.after[t]!) / levels.before[t]!),
-          },
+    levels: joinLevels(before.levels, levels),
   });
+}
+
+type Ratio = ChosenCandidate['levels'];
+
+/** Returns the levels before the first and after the second of two changes. */
+const joinLevels = (first: Ratio, second: Ratio): Ratio =>
+  first === null || second === null
+    ? (first ?? second)
+    : {
+        before: first.before,
+        after: first.after.map((level, t) => (level * second.after[t]!) / second.before[t]!),
+      };
+
+/** Returns true for a change that moves on what another one has made late. */
+function isMovedOn(before: Candidate, { subject, manner, identifier, date, edits: [edit] }: Candidate): boolean {
+  const isSame = before.subject === subject && before.identifier === identifier;
+  if (manner !== 'late' || before.manner !== 'late' || !isSame || before.date === null || date === null) return false;
+  const [last] = before.edits.slice(-1);
+  if (last?.kind === 'action' && edit?.kind === 'action') return last.after === edit.before;
+  return subject === 'rebalance' && date > before.date && date - before.date <= MOVED_DAYS;
+}
+
+/** Most days from a rebalance to the session to which it is moved. */
+const MOVED_DAYS = 10;
+
+const COUNTS = ['one session', 'two sessions', 'three sessions', 'four sessions', 'five sessions'];
+
+/** Returns a change by one session more. Its date stays that of the run. */
+function moveOn(before: ChosenCandidate, { candidate, levels }: ChosenCandidate): ChosenCandidate {
+  const { edits, words } = before.candidate;
+  const count = Math.max(0, COUNTS.findIndex((one) => words.includes(one)));
+  return {
+    ...before,
+    candidate: {
+      ...before.candidate,
+      edits: [...edits, ...candidate.edits],
+      words: words.replace(COUNTS[count]!, COUNTS[count + 1] ?? 'several sessions'),
+    },
+    levels: joinLevels(before.levels, levels),
+    rivals: [],
+    listRivals: () => [],
+  };
 }
 
 /** Returns true for a price that is carried from the last session of another change of it on. */
@@ -581,6 +647,48 @@ function canImprove(node: DifferenceNode, { best }: Search): boolean {
   return own < others || (own === others && node.chosen.length + 1 < best.chosen.length);
 }
 
+/** Size of a difference in units of the last digit up to which levels that are rounded otherwise differ. */
+const NOISE_UNITS = 1;
+
+/** Sessions before a step that are noise, and sessions that agree after the last small difference where a larger one follows. */
+const NOISE_SESSIONS = 20;
+const NOISE_PAUSE = 3;
+
+/** Sessions of small differences from which another rounding is searched. */
+const ROUNDED_SESSIONS = 10;
+
+/**
+ * Returns the sessions from a difference on whose levels differ by at most one unit of the last digit, up to the next
+ * larger difference. They are none if they grow to it.
+ */
+function listNoise({ own, agreement: { reach, low, high } }: DifferenceNode, { outside }: Search): Day[] {
+  if (outside.decimals === null || !Number.isFinite(high)) return [];
+  const unit = NOISE_UNITS * computeUnit(outside.decimals);
+  const scale = (low + high) / 2;
+  const noise: number[] = [];
+  const measure = (at: number): number => outside.values[at]! - levelOn(own, outside.days[at]!) * scale;
+  let t = reach;
+  for (; t < outside.days.length; t++) {
+    const size = Math.abs(measure(t)) - computeTolerance(outside, outside.values[t]!);
+    if (size > unit) break;
+    if (size > 0 || t === reach) noise.push(t);
+  }
+  if (noise.length === 0) return [];
+  const isStep = t - reach >= NOISE_SESSIONS && Math.abs(measure(t) - measure(t - 1)) > 2 * unit;
+  const isEnded = t >= outside.days.length || isStep || t - noise.at(-1)! > NOISE_PAUSE;
+  return isEnded ? noise.map((at) => outside.days[at]!) : [];
+}
+
+/** Returns the state with another rounding that makes all small differences of the sessions to the end. */
+function findRounding(node: DifferenceNode, noise: readonly Day[], search: Search): DifferenceNode | null {
+  if (noise.length < ROUNDED_SESSIONS) return null;
+  const [fit] = listConventionsAt(node, node.agreement.reach, search)
+    .filter(({ subject }) => subject === 'rounding')
+    .flatMap((one) => runFrom(node, one, search))
+    .filter(({ agreement }) => agreement.reach > search.outside.days.indexOf(noise.at(-1)!));
+  return fit === undefined ? null : createChild(node, fit, { ...NO_RIVALS, isCertain: true });
+}
+
 /** Maximum number of sessions that are left out before the levels agree again. */
 const SKIPPED_MAX = 5;
 
@@ -596,19 +704,52 @@ function descendWithout(node: DifferenceNode, search: Search, isLast: boolean): 
 
 function leaveUnexplained(current: DifferenceNode, search: Search): DifferenceNode {
   const { outside } = search;
-  const { breaks, skipped } = current.unexplained;
+  const { breaks, skipped, noise } = current.unexplained;
   const at = current.agreement.reach;
   for (let count = 1; count <= SKIPPED_MAX; count++) {
     const days = [...outside.days.subarray(at, at + count)];
-    const unexplained = { breaks, skipped: [...skipped, ...days] };
+    const unexplained = { breaks, skipped: [...skipped, ...days], noise };
     const agreement = compareLevels(current.own, outside, unexplained);
     if (agreement.reach > at + count || agreement.reach >= outside.days.length)
       return { ...current, unexplained, agreement };
   }
   const rescaled = current.chosen.length < search.causesMax ? findScaleChange(current, search) : null;
   if (rescaled !== null) return rescaled;
-  const unexplained = { breaks: [...breaks, outside.days[at]!], skipped };
+  const unexplained = { breaks: [...breaks, outside.days[at]!], skipped, noise };
   return { ...current, unexplained, agreement: compareLevels(current.own, outside, unexplained) };
+}
+
+/** Size of the return of a session, in units of the rounding, from which an equal level is no chance. */
+const REPEATED_UNITS = 20;
+
+/** Returns the state in which the outside level of a session is that of the previous session. Returns null if it is another. */
+function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): DifferenceNode | null {
+  const { reach } = node.agreement;
+  const [before, day] = [outside.days[reach - 1], outside.days[reach]!];
+  const value = outside.values[reach]!;
+  if (before === undefined || value !== outside.values[reach - 1] || known.has('price')) return null;
+  const move = Math.abs(levelOn(node.own, day) / levelOn(node.own, before) - 1) * value;
+  if (move < 2 * REPEATED_UNITS * computeTolerance(outside, value)) return null;
+  const candidate: Candidate = {
+    subject: 'price',
+    manner: 'carried',
+    identifier: null,
+    date: day,
+    through: day,
+    value,
+    words: 'repeats the level of the previous session',
+    edits: [
+      {
+        kind: 'levels',
+        terms: { repeated_level: formatDay(day) },
+        change: (levels, days) => levels.map((own, t) => (days[t] === day ? levels[days.indexOf(before)]! : own)),
+      },
+    ],
+  };
+  const own = changeLevels(node.own, candidate.edits)!;
+  const agreement = compareLevels(own, outside, node.unexplained);
+  if (agreement.reach <= reach) return null;
+  return createChild(node, { candidates: [candidate], terms: own.terms, own, agreement }, { ...NO_RIVALS, isCertain: true });
 }
 
 /** Largest width of the range of a scale in units of its last decimal: a number in it is then hardly there by chance. */
@@ -624,8 +765,8 @@ const SCALE_LOG = 0.4;
 function findScaleChange(node: DifferenceNode, { outside }: Search, isOnlyLarge = false): DifferenceNode | null {
   const { reach, low, high } = node.agreement;
   const day = outside.days[reach]!;
-  const { breaks, skipped } = node.unexplained;
-  const later = compareLevels(node.own, outside, { breaks: [...breaks, day], skipped });
+  const { breaks } = node.unexplained;
+  const later = compareLevels(node.own, outside, { ...node.unexplained, breaks: [...breaks, day] });
   if (!Number.isFinite(high)) return null;
   const [from, to] = [later.low / high, later.high / low];
   const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;

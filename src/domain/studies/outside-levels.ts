@@ -41,9 +41,11 @@ export interface Unexplained {
   readonly breaks: readonly Day[];
   /** Single days whose levels are left out. */
   readonly skipped: readonly Day[];
+  /** Days of levels that differ by one unit of the last digit here and there, for which no cause is searched. */
+  readonly noise: readonly Day[];
 }
 
-export const NOTHING: Unexplained = { breaks: [], skipped: [] };
+export const NOTHING: Unexplained = { breaks: [], skipped: [], noise: [] };
 
 /** Agreement of the levels of a run with those from outside. */
 export interface Agreement {
@@ -64,7 +66,8 @@ export interface OwnLevels {
  * Compares levels up to the first difference. Levels that begin equal have the scale 1; otherwise the scale is in the
  * range that fits all sessions within their rounding.
  */
-export function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped }: Unexplained): Agreement {
+export function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped, noise }: Unexplained): Agreement {
+  const left = new Set([...skipped, ...noise]);
   const state = { low: 0, high: Number.POSITIVE_INFINITY, isFirst: true };
   let s = 0;
   for (let t = 0; t < outside.days.length; t++) {
@@ -75,7 +78,7 @@ export function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, 
       continue;
     }
     if (breaks.includes(day)) Object.assign(state, { low: 0, high: Number.POSITIVE_INFINITY });
-    if (skipped.includes(day)) continue;
+    if (left.has(day)) continue;
     const [level, value] = [own.levels[s]!, outside.values[t]!];
     const tolerance = computeTolerance(outside, value);
     if (state.isFirst && Math.abs(level - value) <= tolerance) Object.assign(state, { low: 1, high: 1 });

@@ -33,7 +33,7 @@ import {
 /** State of a search. */
 export interface Search {
   readonly outside: OutsideLevels;
-  readonly known: ReadonlySet<CauseSubject>;
+  readonly known: Set<CauseSubject>;
   readonly causesMax: number;
   /** Reports progress from 0 to 1; throws to cancel the search. */
   readonly report: (fraction: number, message: string) => void;

@@ -24,6 +24,7 @@ import {
   changeLevels,
   evaluateChanged,
   evaluateTerms,
+  type Evaluation,
   findRuleId,
 } from './difference-terms.js';
 import {
@@ -146,10 +147,36 @@ const NEW_RIVALS_MAX = 10;
  * @throws Refusal VALIDATION_FAILED with fewer than two common sessions
  */
 export function explainDifference(input: DifferenceInput): Difference {
-  const root = openSearch(input);
-  const { search } = root;
-  const start = extendNode(root.node, search);
-  const converted = convertNode(start, input.currency, search);
+  const { node, others, search } = openSearch(input);
+  let found = explainVariant(node, input.currency, search);
+  // A variant that is not stated is found; it is no cause.
+  const { variant } = found.best.terms;
+  const isCause = variant !== found.start.terms.variant;
+  if (isCause) search.known.add('variant');
+  for (const other of others) {
+    const isOwn = other.terms.variant === input.ownVariant && found.best.chosen.length > 0;
+    if (isCause ? other.terms.variant !== variant : !isOwn) continue;
+    const again = explainVariant(other, input.currency, search);
+    if (isCause || !isBetter(found.best, again.best)) found = again;
+  }
+  const { outside, isBounded } = search;
+  return createResult(found.best, found.start, {
+    outside,
+    isBounded,
+    compositions: input.compositions ?? [],
+    report: () => input.report(SEARCHED, 'describing the causes'),
+  });
+}
+
+interface Explained {
+  readonly start: DifferenceNode;
+  readonly best: DifferenceNode;
+}
+
+/** Searches the causes from the run in one variant. */
+function explainVariant(start: DifferenceNode, currency: string | null, search: Search): Explained {
+  search.refuted.clear();
+  const converted = convertNode(start, currency, search);
   let first = converted;
   let best = explainCertainly(converted, search);
   const others = countUnexplained(best) === 0 ? [] : listOtherStarts(converted, search);
@@ -157,14 +184,7 @@ export function explainDifference(input: DifferenceInput): Difference {
     const found = explainCertainly(other, search);
     if (isBetter(found, best)) [first, best] = [other, found];
   }
-  best = removeSuperfluous(best, first, search);
-  const { outside, isBounded } = search;
-  return createResult(best, start, {
-    outside,
-    isBounded,
-    compositions: input.compositions ?? [],
-    report: () => input.report(SEARCHED, 'describing the causes'),
-  });
+  return { start, best: removeSuperfluous(best, first, search) };
 }
 
 /** Searches from a state on, and again without the changes that are contradicted. */
@@ -262,8 +282,8 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 
 /**
  * Returns the changes with a session without an explanation within few sessions before or after them, and those that
- * explain a session by chance where causes are left that are not known, or where the next cause begins at once. A value of
- * an event is none if any such value explains the session; for a price, the market gives another reason.
+ * explain a session by chance where causes are left that are not known, or where the next cause begins at once. One
+ * that many others of its session do as well by chance is none.
  */
 function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: Search): ChosenCandidate[] {
   const { days } = outside;
@@ -274,7 +294,7 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: 
     return (
       candidate.subject !== 'scale' &&
       (expected * left.size >= CHANCE ||
-        (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
+        (expected > 1 && candidate.date !== null && candidate.review === undefined) ||
         isRefutedLater(cause, left, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
@@ -406,7 +426,15 @@ function convertNode(start: DifferenceNode, currency: string | null, { outside }
   return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
 }
 
-function openSearch(input: DifferenceInput): { readonly node: DifferenceNode; readonly search: Search } {
+interface Opened {
+  /** State with the variant that has most returns in common with the outside levels. */
+  readonly node: DifferenceNode;
+  /** States with the other possible variants. */
+  readonly others: readonly DifferenceNode[];
+  readonly search: Search;
+}
+
+function openSearch(input: DifferenceInput): Opened {
   const decimals = input.decimals ?? findDecimals(input.outside.values);
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
   let composer: Composer | undefined;
@@ -428,15 +456,16 @@ function openSearch(input: DifferenceInput): { readonly node: DifferenceNode; re
   const chosen =
     evaluated.find(({ variant }, k) => counts[k] === best && variant === input.ownVariant) ??
     evaluated[counts.indexOf(best)]!;
-  const { own } = chosen;
+  const create = ({ own }: { readonly own: Evaluation }): DifferenceNode => ({
+    terms: own.terms,
+    own,
+    chosen: [],
+    unexplained: NOTHING,
+    agreement: compareLevels(own, outside, NOTHING),
+  });
   return {
-    node: {
-      terms: own.terms,
-      own,
-      chosen: [],
-      unexplained: NOTHING,
-      agreement: compareLevels(own, outside, NOTHING),
-    },
+    node: create(chosen),
+    others: evaluated.filter((one) => one !== chosen).map(create),
     search: {
       outside,
       known: new Set(input.known),

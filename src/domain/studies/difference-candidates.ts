@@ -6,7 +6,8 @@ import { listDueUnderTexts } from '../books/rebalance-dates.js';
 import { type Amendment, type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
 import { ACTION_KINDS, type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
-import { createExchangeRates } from '../market/rates.js';
+import { isCurrency, parsePair } from '../market/currencies.js';
+import { createExchangeRates, readRateSeries } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
   changeDocument,
@@ -1006,7 +1007,7 @@ function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
       ],
     }),
   );
-  return own.terms.reading.length > 0 ? inDocument : [...inDocument, ...chained];
+  return own.terms.reading.some(({ terms }) => 'chained_level' in terms) ? inDocument : [...inDocument, ...chained];
 }
 
 /** Returns levels each of which grows from the rounded previous level. */
@@ -1018,7 +1019,7 @@ function chainRounded(levels: Float64Array, decimals: number): Float64Array {
 }
 
 function listCurrencyCandidates(place: Place): Candidate[] {
-  const { sm, document, ruleId } = place;
+  const { sm, document } = place;
   const { market } = sm;
   const width = market.identifiers.length;
   const ofColumns = listPairColumns(place).flatMap((column) => {
@@ -1064,19 +1065,27 @@ function listCurrencyCandidates(place: Place): Candidate[] {
         }),
       ),
     );
-  const others = [...codes].filter((code): code is string => typeof code === 'string' && code !== document.currency);
-  return [
-    ...ofColumns,
-    ...ofSeries,
-    ...others.map((currency) =>
-      createConvention({
-        subject: 'currency',
-        identifier: currency,
-        words: `is in ${currency}`,
-        edits: [changeDocument(ruleId, (own) => ({ ...own, currency }))],
-      }),
-    ),
-  ];
+  const pairs = [...market.identifiers, ...(market.series?.keys() ?? [])].flatMap((name) => parsePair(name) ?? []);
+  const others = new Set([...codes, ...pairs].filter((code) => typeof code === 'string' && isCurrency(code)));
+  others.delete(document.currency);
+  return [...ofColumns, ...ofSeries, ...[...others].flatMap((currency) => listConversions(place.own, String(currency)))];
+}
+
+/** Returns the index in another currency: computed in it, or with its levels converted at the rate of each session. */
+export function listConversions({ terms, rule: { sm } }: Evaluation, currency: string): Candidate[] {
+  const ruleId = findRuleId(terms);
+  const rates = readRateSeries(sm, terms.documents[ruleId]!.currency, currency);
+  if (rates === undefined) return [];
+  const create = (edit: Edit): Candidate =>
+    createConvention({ subject: 'currency', identifier: currency, words: `is in ${currency}`, edits: [edit] });
+  const converted = create({
+    kind: 'levels',
+    terms: { currency },
+    change: (levels, days) => levels.map((own, t) => own * rates[sm.sessionAt(days[t]!)]!),
+  });
+  return sm.market.reference.columns.includes('CURRENCY')
+    ? [create(changeDocument(ruleId, (own) => ({ ...own, currency }))), converted]
+    : [converted];
 }
 
 const listCalendarCandidates = (): Candidate[] =>
@@ -1102,7 +1111,8 @@ const listCalendarCandidates = (): Candidate[] =>
 
 function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
   const document = terms.documents[terms.indexId]!;
-  if (!isOverlayDocument(document)) return terms.reading.length > 0 ? [] : [createFeeCandidate()];
+  if (!isOverlayDocument(document))
+    return terms.reading.some((one) => 'fee_percent' in one.terms) ? [] : DAY_COUNTS.map(createFeeCandidate);
   const spec = document.overlay as unknown as Readonly<Record<string, unknown>> & { readonly type: string };
   const change = (changes: Readonly<Record<string, unknown>>): Edit =>
     changeDocument(document.id, (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
@@ -1171,15 +1181,18 @@ function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
 /** Smallest percentage per year that a fee has. */
 const FEE_LEAST = 0.005;
 
+/** Days per year by which a fee is counted. */
+const DAY_COUNTS = [365, 360];
+
 /** Returns a fee that only the outside level has. */
-function createFeeCandidate(): Candidate {
+function createFeeCandidate(basis: number): Candidate {
   const guess = 0.5;
   const create = (percent: number): Edit[] => [
     {
       kind: 'levels',
-      terms: { fee_percent: percent, fee_basis: 365 },
+      terms: { fee_percent: percent, fee_basis: basis },
       change: (levels, days) => {
-        const fractions = computeYearFractions(days, 365);
+        const fractions = computeYearFractions(days, basis);
         let factor = 1;
         return levels.map((own, t) => own * (t === 0 ? 1 : (factor *= raiseToPower(1 - percent / 100, fractions[t]!))));
       },

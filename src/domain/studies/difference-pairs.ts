@@ -17,7 +17,6 @@ import {
   solveFree,
   type Tried,
   tryAll,
-  tryEdits,
 } from './difference-trials.js';
 import { computeTolerance, levelOn } from './outside-levels.js';
 
@@ -130,9 +129,6 @@ export function listFreePairs(node: DifferenceNode, { candidates, tried }: FreeP
   const days = listAhead(node, search);
   const scale = Number.isFinite(high) ? (low + high) / 2 : outside.values[reach]! / levelOn(node.own, days[0]!);
   const wanted = days.map((day, k) => Math.log(outside.values[reach + k]! / levelOn(node.own, day) / scale));
-  const conventions = candidates.filter(
-    ({ date, free, subject }) => date === null && !free && OF_OVERLAYS.has(subject),
-  );
   const others = tried.filter(
     ({ candidates: [one, second] }) => second === undefined && one!.free === undefined && one!.date === null,
   );
@@ -157,7 +153,7 @@ export function listFreePairs(node: DifferenceNode, { candidates, tried }: FreeP
     return errors
       .toSorted((a, b) => a.error - b.error)
       .slice(0, FREE_PAIRS_MAX)
-      .flatMap(({ other }) => solveWith(node, { value, others: other.candidates, least, conventions }, search));
+      .flatMap(({ other }) => solveWith(node, { value, others: other.candidates, least }, search));
   });
 }
 
@@ -192,17 +188,12 @@ interface ValueWith {
   readonly others: readonly Candidate[];
   /** Position up to which the levels must agree. */
   readonly least: number;
-  /** Conventions of fixed size that act on every session, and are likelier than a value that is no short number. */
-  readonly conventions?: readonly Candidate[];
 }
-
-/** Subjects of conventions that act on every session. */
-const OF_OVERLAYS: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
 
 /** Finds a free value after other changes. */
 export function solveWith(
   node: DifferenceNode,
-  { value, others, least, conventions = [] }: ValueWith,
+  { value, others, least }: ValueWith,
   search: Search,
 ): Tried[] {
   const own = attempt(() => evaluateWhole(node.own, others, findSession(node, search.outside)));
@@ -210,13 +201,8 @@ export function solveWith(
   const after = { ...node, own, terms: own.terms };
   const found = solveFree(after, value, search);
   if (found === null || found.agreement.reach < Math.min(least, search.outside.days.length)) return [];
-  // With roundings, many values explain a level that grows by another rate.
-  if (found.isUsual === false && others.some(({ subject }) => subject === 'rounding')) return [];
-  const equal = found.isUsual === false ? conventions.flatMap((one) => tryEdits(after, one, search) ?? []) : [];
-  return [found, ...equal.filter(({ agreement: { reach } }) => reach >= found.agreement.reach)].map((one) => ({
-    ...one,
-    candidates: [...others, ...one.candidates],
-  }));
+  // With another change, some value that is no short number explains a level that grows by another rate.
+  return found.isUsual === false ? [] : [{ ...found, candidates: [...others, ...found.candidates] }];
 }
 
 /** Returns the largest of the effects on a few sessions. */

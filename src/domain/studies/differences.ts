@@ -3,7 +3,7 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
 import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
-import { type Candidate, listConventions, listLocalCandidates } from './difference-candidates.js';
+import { type Candidate, listConventions, listConversions, listLocalCandidates } from './difference-candidates.js';
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
@@ -20,7 +20,6 @@ import {
   attempt,
   type CandidateTerms,
   type CauseSubject,
-  changeDocument,
   changeLevels,
   evaluateChanged,
   evaluateTerms,
@@ -406,24 +405,16 @@ function repeatChoices(
 }
 
 /** Returns the state in the stated currency of the outside levels, as its first cause if the index has another one. */
-function convertNode(start: DifferenceNode, currency: string | null, { outside }: Search): DifferenceNode {
+function convertNode(start: DifferenceNode, currency: string | null, search: Search): DifferenceNode {
   const ruleId = findRuleId(start.terms);
   const own = start.terms.documents[ruleId]!.currency;
   if (currency === null || currency === own) return start;
-  const candidate: Candidate = {
-    subject: 'currency',
-    manner: 'value',
-    identifier: currency,
-    date: null,
-    through: null,
-    value: null,
-    words: `is in ${currency}`,
-    edits: [changeDocument(ruleId, (document) => ({ ...document, currency }))],
-  };
-  const converted = evaluateChanged(start.own, candidate.edits); // a missing exchange rate is refused
-  if (converted.levels.every((level, t) => level === start.own.levels[t])) return start; // it changes no level
-  const agreement = compareLevels(converted, outside, NOTHING);
-  return createChild(start, { candidates: [candidate], terms: converted.terms, own: converted, agreement });
+  const [best] = listConversions(start.own, currency)
+    .flatMap((candidate) => runFrom(start, candidate, search))
+    .map((fit) => ({ ...fit, count: countEqualReturns(fit.own, search.outside) }))
+    .toSorted((a, b) => b.count - a.count);
+  const isOther = best?.own.levels.some((level, t) => level !== start.own.levels[t]) === true;
+  return isOther ? createChild(start, best) : start;
 }
 
 interface Opened {

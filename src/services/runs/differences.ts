@@ -11,6 +11,7 @@ import type { Calendar } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
+import { isRateAvailable } from '#domain/market/currencies.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';
@@ -552,11 +553,12 @@ function listFindings(
   const isInRun = (date: string): boolean => date >= run.start && date <= run.end;
   const isSession = (date: string): boolean => calendar?.isSession(parseValidDay(date)) !== false;
   const covers = `the run covers ${run.start} to ${run.end}`;
-  if (currency !== null && currency !== own && !market.reference.columns.includes('CURRENCY'))
+  const hasPair = (pair: string): boolean => identifiers.has(pair) || market.series?.has(pair) === true;
+  if (currency !== null && currency !== own && !isRateAvailable(hasPair, own, currency))
     refuse(
       'OUT_OF_RANGE',
       'currency',
-      `is ${currency}, but the index is in ${own} and ${store} has no currencies of its securities`,
+      `is ${currency}, but the index is in ${own} and ${store} has no rate between them`,
       currency,
     );
   for (const [k, { date, weights, index_shares: shares }] of compositions.entries()) {

@@ -4,7 +4,7 @@ import { ACTION_TYPES, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/export-table.js';
 import { DIFFERENCE_TABLE_NAMES } from '#domain/outputs/exports.js';
 import { SHAPES } from '#domain/studies/difference-result.js';
-import { LEVELS_MAX } from '#domain/studies/outside-levels.js';
+import { hasDecimals, LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
@@ -26,6 +26,9 @@ const OutsideComposition = defineObject(() => ({
     .optional()
     .meta({ description: 'Numbers of index shares after the close by identifier.' }),
 })).meta({ id: 'OutsideComposition' });
+
+/** Largest difference of the sum of weights from 1. */
+const WEIGHTS_ERROR = 0.01;
 
 export const DifferencesRequest = defineObject(() => ({
   levels: z
@@ -57,7 +60,7 @@ export const DifferencesRequest = defineObject(() => ({
     description: 'Constituents of the outside level on some dates. With them the difference is divided into parts.',
   }),
 }))
-  .superRefine(({ levels, series, start, end, compositions = [] }, context) => {
+  .superRefine(({ levels, series, decimals, start, end, compositions = [] }, context) => {
     const report = (path: string, message: string): void =>
       context.addIssue({ code: 'custom', path: [path], message, params: { finding: 'OUT_OF_RANGE' } });
     if ((levels === undefined) === (series === undefined)) report('levels', 'or `series` is required, and not both');
@@ -68,9 +71,14 @@ export const DifferencesRequest = defineObject(() => ({
     }
     compositions.forEach(({ weights, index_shares: shares }, k) => {
       if ((weights === undefined) === (shares === undefined))
-        report(`compositions.${k}`, 'requires `weights` or `index_shares`, and not both');
-      else if (Object.keys(weights ?? shares!).length === 0) report(`compositions.${k}`, 'has no constituents');
+        report(`compositions[${k}]`, 'requires `weights` or `index_shares`, and not both');
+      else if (Object.keys(weights ?? shares!).length === 0) report(`compositions[${k}]`, 'has no constituents');
+      const sum = Object.values(weights ?? {}).reduce((total, weight) => total + weight, 0);
+      if (sum > 0 && Math.abs(sum - 1) > WEIGHTS_ERROR)
+        report(`compositions[${k}].weights`, `sum to ${Number(sum.toPrecision(6))}; they must sum to 1 within 1 %`);
     });
+    const finer = decimals === null ? -1 : (levels ?? []).findIndex(({ value }) => !hasDecimals(value, decimals));
+    if (finer >= 0) report('decimals', `is ${decimals}, but levels[${finer}].value is ${levels![finer]!.value}`);
     const composed = compositions.map(({ date }) => date);
     const repeated = composed.find((date, k) => composed.indexOf(date) < k);
     if (repeated !== undefined) report('compositions', `has two compositions of ${repeated}`);

@@ -1,24 +1,29 @@
 import { raiseToPower } from '#kernels/power.js';
-import { findLastAtMost, formatCount, roundHalfAwayFromZero } from '../base/numbers.js';
+import { findLastAtMost, formatCount } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
-import { type Amendment, type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
+import { type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
 import { ACTION_KINDS, type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
 import { isCurrency, parsePair } from '../market/currencies.js';
 import { createExchangeRates, readRateSeries } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
+  addAmendments,
+  amend,
   changeDocument,
   type DatedChange,
   type Edit,
   type Evaluation,
   findRuleId,
+  holdMembers,
   type Manner,
+  type Selection,
   type CauseSubject,
   listFieldsRead,
 } from './difference-terms.js';
+import { chainRounded, countDecimals } from './outside-levels.js';
 
 /** Change that may explain a difference. */
 export interface Candidate extends DatedChange {
@@ -216,6 +221,9 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
     candidates.push({
       ...create('ignored', { ...action, type: 'SPECIAL_DIVIDEND' }, 'treated as special the'),
     });
+  const tax = findTaxRate(place, action);
+  if (type === 'DIVIDEND' && tax > 0)
+    candidates.push(create('value', { ...action, value: value / (1 - tax) }, 'did not tax the', value / (1 - tax)));
   if (type === 'SPECIAL_DIVIDEND' || type === 'RETURN_OF_CAPITAL')
     candidates.push(create('ignored', { ...action, type: 'DIVIDEND' }, 'treated as ordinary the'));
   if (type === 'RIGHTS_ISSUE' && action.subscriptionPrice !== null)
@@ -225,6 +233,15 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
   if (value > 0 && type !== 'TICKER_CHANGE')
     candidates.push(createFreeAction(create, action, value, (amount) => ({ ...action, value: amount })));
   return candidates;
+}
+
+/** Returns the rate of tax on a dividend of a net index; 0 without one. */
+function findTaxRate({ document, own: { terms } }: Place, { identifier, exDay }: CorporateAction): number {
+  if (terms.variant !== 'net' || !isRuleDocument(document)) return 0;
+  const { withholding_tax: tax } = document.pipeline.treatment;
+  if (typeof tax === 'number') return tax;
+  const country = readReference(terms.market.reference, identifier, tax.field, exDay);
+  return tax.rates[String(country)] ?? tax.default ?? 0;
 }
 
 function createFreeAction(
@@ -242,13 +259,6 @@ function createFreeAction(
       accepts: (value) => value > 0 && value !== guess && value < 20 * guess,
     },
   };
-}
-
-/** Returns the number of decimals of a number as it is written, at most 6. */
-export function countDecimals(value: number): number {
-  for (let decimals = 0; decimals < 6; decimals++)
-    if (roundHalfAwayFromZero(value, decimals) === value) return decimals;
-  return 6;
 }
 
 interface PriceBar {
@@ -570,8 +580,13 @@ function listConstituentCandidates(place: Place): Candidate[] {
           !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
         )
       : place.own.composer.universe(ruleId, composition.decision);
-    const create = (manner: Manner, column: number): Candidate => {
-      const changed = [...members, column]
+    const create = (
+      manner: Manner,
+      column: number,
+      from: Iterable<number> = members,
+      selection: Selection = [],
+    ): Candidate => {
+      const changed = [...new Set([...from, column])]
         .filter((one) => manner === 'added' || one !== column)
         .toSorted((a, b) => a - b);
       return {
@@ -583,7 +598,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
             holdMembers(
               own,
               changed.map((one) => sm.identifiers[one]!),
-              { from: position === 0 ? null : composition.date, until: next?.date ?? null },
+              { from: position === 0 ? null : composition.date, until: next?.date ?? null, selection },
             ),
           ),
         ],
@@ -591,12 +606,15 @@ function listConstituentCandidates(place: Place): Candidate[] {
     };
     const others = [...universe].filter((column) => !members.has(column));
     // A list of constituents without a selection is the universe itself.
-    const isUniverse = isList && document.pipeline.selection.length === 0;
+    const selected = document.pipeline.selection;
+    const isUniverse = isList && selected.length === 0;
     return [
       ...(isUniverse
         ? []
         : [
             ...[...members].map((column) => create('ignored', column)),
+            // The selection takes the next security instead.
+            ...(isList ? [] : [...members].map((column) => create('ignored', column, universe, selected))),
             ...others.map((column) => create('added', column)),
           ]),
       ...(isList ? listUniverseCandidates(place, { composition, next, others }) : []),
@@ -652,41 +670,6 @@ function listUniverseCandidates(place: Place, { composition, next, others }: Uni
     create(manner, column, undefined),
     ...(next === undefined ? [] : [create(manner, column, next)]),
   ]);
-}
-
-const amend = (day: Day, changes: Amendment['changes']): Amendment => ({ effective_from: formatDay(day), changes });
-
-function addAmendments(document: IndexDocument, amendments: readonly Amendment[]): IndexDocument {
-  return {
-    ...document,
-    amendments: [...(document.amendments ?? []), ...amendments].toSorted((a, b) =>
-      a.effective_from < b.effective_from ? -1 : a.effective_from > b.effective_from ? 1 : 0,
-    ),
-  };
-}
-
-/** Returns a document whose constituents are a list from one review, or the first, up to another. */
-function holdMembers(
-  document: IndexDocument,
-  identifiers: readonly string[],
-  { from, until }: { readonly from: Day | null; readonly until: Day | null },
-): IndexDocument {
-  const universe = { kind: 'list' as const, identifiers: [...identifiers] };
-  const restored = {
-    id: null,
-    identifiers: null,
-    watchlist_id: null,
-    of: null,
-    ...(document.universe ?? { kind: 'all' as const }),
-  };
-  const restore =
-    until === null
-      ? []
-      : [amend(until, { universe: restored, pipeline: { selection: document.pipeline?.selection ?? [] } })];
-  if (from === null)
-    return addAmendments({ ...document, universe, pipeline: { ...document.pipeline!, selection: [] } }, restore);
-  const held = { id: null, watchlist_id: null, of: null, ...universe };
-  return addAmendments(document, [amend(from, { universe: held, pipeline: { selection: [] } }), ...restore]);
 }
 
 /** Returns the candidates that hold over the whole run: other conventions of the outside level. */
@@ -1008,14 +991,6 @@ function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
     }),
   );
   return own.terms.reading.some(({ terms }) => 'chained_level' in terms) ? inDocument : [...inDocument, ...chained];
-}
-
-/** Returns levels each of which grows from the rounded previous level. */
-function chainRounded(levels: Float64Array, decimals: number): Float64Array {
-  const result = levels.slice();
-  for (let t = 1; t < levels.length; t++)
-    result[t] = roundHalfAwayFromZero((result[t - 1]! * levels[t]!) / levels[t - 1]!, decimals);
-  return result;
 }
 
 function listCurrencyCandidates(place: Place): Candidate[] {

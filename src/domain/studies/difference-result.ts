@@ -381,7 +381,7 @@ function describe({ subject, manner, identifier, date, value, words }: Candidate
     identifier,
     date: date === null ? null : formatDay(date),
     value,
-    sentence: `The outside level ${words} ${when}${manner === 'value' && value !== null ? ` (${Number(value.toPrecision(8))})` : ''}.`,
+    sentence: `The outside level ${words} ${when}${(manner === 'value' || manner === 'added') && value !== null ? ` (${Number(value.toPrecision(8))})` : ''}.`,
   };
 }
 

@@ -23,6 +23,7 @@ import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
 import type { FieldRequest } from '../datapoints/fields.js';
 import { listReadsBehind } from '../decide/rule-decider.js';
 import {
+  type Amendment,
   IndexDocument,
   isOverlayDocument,
   isRuleDocument,
@@ -961,3 +962,40 @@ export const changeDocument = (id: string, change: (document: IndexDocument) => 
   kind: 'document',
   change: (documents) => ({ ...documents, [id]: IndexDocument.parse(change(documents[id]!)) }),
 });
+
+export const amend = (day: Day, changes: Amendment['changes']): Amendment => ({ effective_from: formatDay(day), changes });
+
+export function addAmendments(document: IndexDocument, amendments: readonly Amendment[]): IndexDocument {
+  return {
+    ...document,
+    amendments: [...(document.amendments ?? []), ...amendments].toSorted((a, b) =>
+      a.effective_from < b.effective_from ? -1 : a.effective_from > b.effective_from ? 1 : 0,
+    ),
+  };
+}
+
+export type Selection = RuleDocument['pipeline']['selection'];
+
+/** Returns a document whose constituents are a list, or selected from it, from one review, or the first, up to another. */
+export function holdMembers(
+  document: IndexDocument,
+  identifiers: readonly string[],
+  { from, until, selection }: { readonly from: Day | null; readonly until: Day | null; readonly selection: Selection },
+): IndexDocument {
+  const universe = { kind: 'list' as const, identifiers: [...identifiers] };
+  const restored = {
+    id: null,
+    identifiers: null,
+    watchlist_id: null,
+    of: null,
+    ...(document.universe ?? { kind: 'all' as const }),
+  };
+  const restore =
+    until === null
+      ? []
+      : [amend(until, { universe: restored, pipeline: { selection: document.pipeline?.selection ?? [] } })];
+  if (from === null)
+    return addAmendments({ ...document, universe, pipeline: { ...document.pipeline!, selection } }, restore);
+  const held = { id: null, watchlist_id: null, of: null, ...universe };
+  return addAmendments(document, [amend(from, { universe: held, pipeline: { selection } }), ...restore]);
+}

@@ -24,6 +24,7 @@ import {
   compareLevels,
   computeTolerance,
   computeUnit,
+  hasDecimals,
   levelOn,
   type OutsideLevels,
   type OwnLevels,
@@ -555,17 +556,13 @@ const isOwnValue = ({ manner, subject, free }: Candidate, value: number): boolea
 /** Decimals of a number that is not rounded. */
 const UNUSUAL_DECIMALS = 6;
 
-/** Returns true if a number has at most some decimals. */
-const isRound = (value: number, decimals: number): boolean =>
-  Math.abs(value - roundHalfAwayFromZero(value, decimals)) <= PRECISION * value;
-
 /** Returns true for a number with the usual decimals, or in a short ratio to the guess, in a range that is narrow for it. */
 function isShort(
   value: number,
   { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
 ): boolean {
   const isConclusive = (one: number, places: number, range: number): boolean =>
-    isRound(one, places) && range < CONCLUSIVE_WIDTH * computeUnit(places);
+    hasDecimals(one, places) && range < CONCLUSIVE_WIDTH * computeUnit(places);
   return (
     isConclusive(value, decimals, width) || (guess > 0 && isConclusive(value / guess, RATIO_DECIMALS, width / guess))
   );
@@ -583,8 +580,8 @@ function computeChance(
   const isUnit = UNIT_RATIOS.some((one) => Math.abs(ratio - one) <= PRECISION * one);
   return Math.min(
     1,
-    decimals < UNUSUAL_DECIMALS && isRound(value, decimals) ? (2 * width) / computeUnit(decimals) : 1,
-    guess > 0 && isRound(ratio, RATIO_DECIMALS) ? (2 * width) / guess / (isUnit ? 1 : computeUnit(RATIO_DECIMALS)) : 1,
+    decimals < UNUSUAL_DECIMALS && hasDecimals(value, decimals) ? (2 * width) / computeUnit(decimals) : 1,
+    guess > 0 && hasDecimals(ratio, RATIO_DECIMALS) ? (2 * width) / guess / (isUnit ? 1 : computeUnit(RATIO_DECIMALS)) : 1,
   );
 }
 

@@ -25,6 +25,17 @@ export function findDecimals(values: Float64Array): number | null {
   return null;
 }
 
+/** Returns the number of decimals of a number as it is written, at most 6. */
+export function countDecimals(value: number): number {
+  for (let decimals = 0; decimals < 6; decimals++)
+    if (roundHalfAwayFromZero(value, decimals) === value) return decimals;
+  return 6;
+}
+
+/** Returns true if a value has at most some decimals. */
+export const hasDecimals = (value: number, decimals: number): boolean =>
+  Math.abs(roundHalfAwayFromZero(value, decimals) - value) <= PRECISION * Math.abs(value);
+
 /** Returns one unit of the last of some decimals. */
 export const computeUnit = (decimals: number): number => Number(`1e-${decimals}`);
 
@@ -130,3 +141,11 @@ export function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scal
 export const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
   Math.abs(errors[t]! / (1 + errors[t]!)) * outside.values[t]! <=
   1.000001 * computeTolerance(outside, outside.values[t]!);
+
+/** Returns levels each of which grows from the rounded previous level. */
+export function chainRounded(levels: Float64Array, decimals: number): Float64Array {
+  const result = levels.slice();
+  for (let t = 1; t < levels.length; t++)
+    result[t] = roundHalfAwayFromZero((result[t - 1]! * levels[t]!) / levels[t - 1]!, decimals);
+  return result;
+}

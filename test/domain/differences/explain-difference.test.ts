@@ -127,6 +127,49 @@ test('an event on a session without a level from outside is found at the next le
   expect(reproduced).toBe(true);
 });
 
+/** Explains the rounded levels of the index of 40 equal weights after a change of them. */
+function explainChanged(decimals: number, change: (values: Float64Array) => void) {
+  const terms = createRoundedIndex();
+  const { days, levels } = evaluateTerms(terms);
+  const values = round(levels, decimals);
+  change(values);
+  return explainCase({ terms, outside: { days, values: round(values, decimals) }, decimals, plants: [] });
+}
+
+test('levels that differ by one unit of the last digit have no cause', () => {
+  const { causes, sessions } = explainChanged(2, (values) => {
+    values[5]! += 0.01;
+    values[17]! -= 0.01;
+  });
+  expect(causes).toEqual([]);
+  expect(sessions.unexplained).toHaveLength(2);
+});
+
+test('a level that repeats the previous one is an error of that session, of no security', () => {
+  const { causes, reproduced } = explainChanged(6, (values) => {
+    values[12] = values[11]!;
+  });
+  expect(causes.map(({ subject, manner, identifier }) => [subject, manner, identifier])).toEqual([
+    ['price', 'carried', null],
+  ]);
+  expect(causes[0]!.date).toBe(causes[0]!.through);
+  expect(reproduced).toBe(true);
+});
+
+test('an event that is two sessions late has the date of the run', () => {
+  const terms = createRoundedIndex();
+  const { days } = evaluateTerms(terms);
+  const special = terms.market.actions.find(({ type }) => type === 'SPECIAL_DIVIDEND')!;
+  const exDay = days[days.indexOf(special.exDay) + 2]!;
+  const actions = terms.market.actions.map((action) => (action === special ? { ...action, exDay } : action));
+  const { causes, reproduced } = explainRounded({ ...terms, market: { ...terms.market, actions } });
+  expect(causes.map(({ subject, manner, date }) => [subject, manner, date])).toEqual([
+    ['special_dividend', 'late', formatDay(special.exDay)],
+  ]);
+  expect(causes[0]!.sentence).toContain('two sessions late');
+  expect(reproduced).toBe(true);
+});
+
 test('a fee is found in levels that begin in the middle of a run, at another scale', () => {
   const terms = createRoundedIndex();
   const paid: CandidateTerms = {

@@ -198,6 +198,20 @@ describe('an outside level', () => {
       },
     ],
     ['an unknown subject', { levels: computeLevels(CLOSES), known: ['weather'] }],
+    [
+      'weights that sum to 0.9',
+      { levels: computeLevels(CLOSES), compositions: [{ date: '2024-01-03', weights: { AAA: 0.5, BBB: 0.4 } }] },
+    ],
+    [
+      'levels with more decimals than stated',
+      {
+        levels: [
+          { date: '2024-01-02', value: 100.25 },
+          { date: '2024-01-03', value: 101 },
+        ],
+        decimals: 1,
+      },
+    ],
     ['an end before the start', { levels: computeLevels(CLOSES), start: '2024-01-05', end: '2024-01-03' }],
   ])('is refused at the request: %s', async (_, body) => {
     expect((await service.ask('POST', '/analytics/TRIO/differences', body)).status).toBe(422);
@@ -228,7 +242,7 @@ describe('an outside level', () => {
       'a currency to which nothing is converted',
       { levels: computeLevels(CLOSES), currency: 'EUR' },
       'currency',
-      ['EUR', 'USD', 'no currencies'],
+      ['EUR', 'USD', 'no rate'],
     ],
     [
       'levels of which one is on a session',

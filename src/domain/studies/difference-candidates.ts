@@ -235,7 +235,7 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
   return candidates;
 }
 
-/** Returns the rate of tax on a dividend of a net index; 0 without one. */
+/** Returns the rate of tax on a dividend of a net index. Default: 0. */
 function findTaxRate({ document, own: { terms } }: Place, { identifier, exDay }: CorporateAction): number {
   if (terms.variant !== 'net' || !isRuleDocument(document)) return 0;
   const { withholding_tax: tax } = document.pipeline.treatment;
@@ -1043,7 +1043,11 @@ function listCurrencyCandidates(place: Place): Candidate[] {
   const pairs = [...market.identifiers, ...(market.series?.keys() ?? [])].flatMap((name) => parsePair(name) ?? []);
   const others = new Set([...codes, ...pairs].filter((code) => typeof code === 'string' && isCurrency(code)));
   others.delete(document.currency);
-  return [...ofColumns, ...ofSeries, ...[...others].flatMap((currency) => listConversions(place.own, String(currency)))];
+  return [
+    ...ofColumns,
+    ...ofSeries,
+    ...[...others].flatMap((currency) => listConversions(place.own, String(currency))),
+  ];
 }
 
 /** Returns the index in another currency: computed in it, or with its levels converted at the rate of each session. */

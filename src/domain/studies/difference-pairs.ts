@@ -191,11 +191,7 @@ interface ValueWith {
 }
 
 /** Finds a free value after other changes. */
-export function solveWith(
-  node: DifferenceNode,
-  { value, others, least }: ValueWith,
-  search: Search,
-): Tried[] {
+export function solveWith(node: DifferenceNode, { value, others, least }: ValueWith, search: Search): Tried[] {
   const own = attempt(() => evaluateWhole(node.own, others, findSession(node, search.outside)));
   if (own === null) return [];
   const after = { ...node, own, terms: own.terms };

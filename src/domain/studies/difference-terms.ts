@@ -963,7 +963,10 @@ export const changeDocument = (id: string, change: (document: IndexDocument) => 
   change: (documents) => ({ ...documents, [id]: IndexDocument.parse(change(documents[id]!)) }),
 });
 
-export const amend = (day: Day, changes: Amendment['changes']): Amendment => ({ effective_from: formatDay(day), changes });
+export const amend = (day: Day, changes: Amendment['changes']): Amendment => ({
+  effective_from: formatDay(day),
+  changes,
+});
 
 export function addAmendments(document: IndexDocument, amendments: readonly Amendment[]): IndexDocument {
   return {

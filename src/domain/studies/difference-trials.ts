@@ -581,7 +581,9 @@ function computeChance(
   return Math.min(
     1,
     decimals < UNUSUAL_DECIMALS && hasDecimals(value, decimals) ? (2 * width) / computeUnit(decimals) : 1,
-    guess > 0 && hasDecimals(ratio, RATIO_DECIMALS) ? (2 * width) / guess / (isUnit ? 1 : computeUnit(RATIO_DECIMALS)) : 1,
+    guess > 0 && hasDecimals(ratio, RATIO_DECIMALS)
+      ? (2 * width) / guess / (isUnit ? 1 : computeUnit(RATIO_DECIMALS))
+      : 1,
   );
 }
 

@@ -305,7 +305,11 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: 
 const ACTED_SESSIONS = 4;
 
 /** Returns true for a convention that also acts on sessions without an explanation, and explains few others. */
-function isRefutedLater({ candidate, levels }: ChosenCandidate, left: ReadonlySet<Day>, outside: OutsideLevels): boolean {
+function isRefutedLater(
+  { candidate, levels }: ChosenCandidate,
+  left: ReadonlySet<Day>,
+  outside: OutsideLevels,
+): boolean {
   if (candidate.date !== null || levels === null || left.size === 0) return false;
   const moved = outside.days.filter((_, t) => {
     if (t === 0) return false;
@@ -636,7 +640,10 @@ const COUNTS = ['one session', 'two sessions', 'three sessions', 'four sessions'
 /** Returns a change by one session more. Its date stays that of the run. */
 function moveOn(before: ChosenCandidate, { candidate, levels }: ChosenCandidate): ChosenCandidate {
   const { edits, words } = before.candidate;
-  const count = Math.max(0, COUNTS.findIndex((one) => words.includes(one)));
+  const count = Math.max(
+    0,
+    COUNTS.findIndex((one) => words.includes(one)),
+  );
   return {
     ...before,
     candidate: {
@@ -769,7 +776,11 @@ function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): Di
   const own = changeLevels(node.own, candidate.edits)!;
   const agreement = compareLevels(own, outside, node.unexplained);
   if (agreement.reach <= reach) return null;
-  return createChild(node, { candidates: [candidate], terms: own.terms, own, agreement }, { ...NO_RIVALS, isCertain: true });
+  return createChild(
+    node,
+    { candidates: [candidate], terms: own.terms, own, agreement },
+    { ...NO_RIVALS, isCertain: true },
+  );
 }
 
 /** Largest width of the range of a scale in units of its last decimal: a number in it is then hardly there by chance. */

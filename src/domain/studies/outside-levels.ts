@@ -77,7 +77,11 @@ export interface OwnLevels {
  * Compares levels up to the first difference. Levels that begin equal have the scale 1; otherwise the scale is in the
  * range that fits all sessions within their rounding.
  */
-export function compareLevels(own: OwnLevels, outside: OutsideLevels, { breaks, skipped, noise }: Unexplained): Agreement {
+export function compareLevels(
+  own: OwnLevels,
+  outside: OutsideLevels,
+  { breaks, skipped, noise }: Unexplained,
+): Agreement {
   const left = new Set([...skipped, ...noise]);
   const state = { low: 0, high: Number.POSITIVE_INFINITY, isFirst: true };
   let s = 0;

@@ -293,12 +293,24 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: 
     return (
       candidate.subject !== 'scale' &&
       (expected * left.size >= CHANCE ||
-        (expected > 1 && candidate.date !== null && candidate.review === undefined) ||
+        (expected > 1 && candidate.free !== undefined && (candidate.subject !== 'price' || isSmall(cause, outside))) ||
         isRefutedLater(cause, left, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
     );
   });
+}
+
+/** Size of an effect in units of the rounding up to which the price of some security has it by chance. */
+const SMALL_UNITS = 50;
+
+function isSmall({ position, levels }: ChosenCandidate, outside: OutsideLevels): boolean {
+  if (levels === null) return false;
+  const value = outside.values[position]!;
+  const ratios = levels.after.map((level, t) => Math.abs(level / levels.before[t]! - 1));
+  return (
+    ratios.reduce((most, one) => Math.max(most, one), 0) * value < 2 * SMALL_UNITS * computeTolerance(outside, value)
+  );
 }
 
 /** Sessions that a convention must explain for each one on which it acts without an explanation. */
@@ -749,12 +761,15 @@ function leaveUnexplained(current: DifferenceNode, search: Search): DifferenceNo
 /** Size of the return of a session, in units of the rounding, from which an equal level is no chance. */
 const REPEATED_UNITS = 20;
 
-/** Returns the state in which the outside level of a session is that of the previous session. Returns null if it is another. */
+/**
+ * Returns the state in which the outside level of a session is that of the previous session, and null otherwise. The first
+ * level of a series whose dates are moved is also there twice.
+ */
 function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): DifferenceNode | null {
   const { reach } = node.agreement;
   const [before, day] = [outside.days[reach - 1], outside.days[reach]!];
   const value = outside.values[reach]!;
-  if (before === undefined || value !== outside.values[reach - 1] || known.has('price')) return null;
+  if (reach < 2 || before === undefined || value !== outside.values[reach - 1] || known.has('price')) return null;
   const move = Math.abs(levelOn(node.own, day) / levelOn(node.own, before) - 1) * value;
   if (move < 2 * REPEATED_UNITS * computeTolerance(outside, value)) return null;
   const candidate: Candidate = {

@@ -293,24 +293,12 @@ function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: 
     return (
       candidate.subject !== 'scale' &&
       (expected * left.size >= CHANCE ||
-        (expected > 1 && candidate.free !== undefined && (candidate.subject !== 'price' || isSmall(cause, outside))) ||
+        (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
         isRefutedLater(cause, left, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
     );
   });
-}
-
-/** Size of an effect in units of the rounding up to which the price of some security has it by chance. */
-const SMALL_UNITS = 50;
-
-function isSmall({ position, levels }: ChosenCandidate, outside: OutsideLevels): boolean {
-  if (levels === null) return false;
-  const value = outside.values[position]!;
-  const ratios = levels.after.map((level, t) => Math.abs(level / levels.before[t]! - 1));
-  return (
-    ratios.reduce((most, one) => Math.max(most, one), 0) * value < 2 * SMALL_UNITS * computeTolerance(outside, value)
-  );
 }
 
 /** Sessions that a convention must explain for each one on which it acts without an explanation. */

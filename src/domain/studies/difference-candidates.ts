@@ -19,7 +19,7 @@ import {
   findRuleId,
   holdMembers,
   type Manner,
-  type Selection,
+  type SelectionSteps,
   type CauseSubject,
   listFieldsRead,
 } from './difference-terms.js';
@@ -584,7 +584,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
       manner: Manner,
       column: number,
       from: Iterable<number> = members,
-      selection: Selection = [],
+      selection: SelectionSteps = [],
     ): Candidate => {
       const changed = [...new Set([...from, column])]
         .filter((one) => manner === 'added' || one !== column)

@@ -977,13 +977,17 @@ export function addAmendments(document: IndexDocument, amendments: readonly Amen
   };
 }
 
-export type Selection = RuleDocument['pipeline']['selection'];
+export type SelectionSteps = RuleDocument['pipeline']['selection'];
 
 /** Returns a document whose constituents are a list, or selected from it, from one review, or the first, up to another. */
 export function holdMembers(
   document: IndexDocument,
   identifiers: readonly string[],
-  { from, until, selection }: { readonly from: Day | null; readonly until: Day | null; readonly selection: Selection },
+  {
+    from,
+    until,
+    selection,
+  }: { readonly from: Day | null; readonly until: Day | null; readonly selection: SelectionSteps },
 ): IndexDocument {
   const universe = { kind: 'list' as const, identifiers: [...identifiers] };
   const restored = {

@@ -5,6 +5,7 @@ import { type Composition, findCompositionInForce } from '../books/compositions.
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
 import { type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
+import { createWithholding } from '../market/growth-terms.js';
 import { ACTION_KINDS, type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
 import { isCurrency, parsePair } from '../market/currencies.js';
 import { createExchangeRates, readRateSeries } from '../market/rates.js';
@@ -235,13 +236,10 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
   return candidates;
 }
 
-/** Returns the rate of tax on a dividend of a net index. Default: 0. */
+/** Returns the rate of tax on a dividend of a net index; 0 for other variants, NaN if the security has no rate. */
 function findTaxRate({ document, own: { terms } }: Place, { identifier, exDay }: CorporateAction): number {
   if (terms.variant !== 'net' || !isRuleDocument(document)) return 0;
-  const { withholding_tax: tax } = document.pipeline.treatment;
-  if (typeof tax === 'number') return tax;
-  const country = readReference(terms.market.reference, identifier, tax.field, exDay);
-  return tax.rates[String(country)] ?? tax.default ?? 0;
+  return createWithholding(terms.market, document.pipeline.treatment.withholding_tax)(identifier, exDay);
 }
 
 function createFreeAction(

@@ -637,19 +637,18 @@ const MOVED_DAYS = 10;
 
 const COUNTS = ['one session', 'two sessions', 'three sessions', 'four sessions', 'five sessions'];
 
+const nameSessions = (sessions: number): string => COUNTS[sessions - 1] ?? 'several sessions';
+
 /** Returns a change by one session more. Its date stays that of the run. */
 function moveOn(before: ChosenCandidate, { candidate, levels }: ChosenCandidate): ChosenCandidate {
   const { edits, words } = before.candidate;
-  const count = Math.max(
-    0,
-    COUNTS.findIndex((one) => words.includes(one)),
-  );
+  const count = edits.length; // one edit for each session
   return {
     ...before,
     candidate: {
       ...before.candidate,
       edits: [...edits, ...candidate.edits],
-      words: words.replace(COUNTS[count]!, COUNTS[count + 1] ?? 'several sessions'),
+      words: words.replace(nameSessions(count), nameSessions(count + 1)),
     },
     levels: joinLevels(before.levels, levels),
     rivals: [],

@@ -26,11 +26,7 @@ export function findDecimals(values: Float64Array): number | null {
 }
 
 /** Returns the number of decimals of a number as it is written, at most 6. */
-export function countDecimals(value: number): number {
-  for (let decimals = 0; decimals < 6; decimals++)
-    if (roundHalfAwayFromZero(value, decimals) === value) return decimals;
-  return 6;
-}
+export const countDecimals = (value: number): number => Math.min(findDecimals(Float64Array.of(value)) ?? 6, 6);
 
 /** Returns true if a value has at most some decimals. */
 export const hasDecimals = (value: number, decimals: number): boolean =>

@@ -4,7 +4,7 @@ import { ACTION_TYPES, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/export-table.js';
 import { DIFFERENCE_TABLE_NAMES } from '#domain/outputs/exports.js';
 import { SHAPES } from '#domain/studies/difference-result.js';
-import { hasDecimals, LEVELS_MAX } from '#domain/studies/outside-levels.js';
+import { hasDecimals, readFloat32, LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';
 import { createJobStatus } from './jobs.js';
 import { defineRoutes } from './route.js';
@@ -77,7 +77,8 @@ export const DifferencesRequest = defineObject(() => ({
       if (sum > 0 && Math.abs(sum - 1) > WEIGHTS_ERROR)
         report(`compositions[${k}].weights`, `sum to ${Number(sum.toPrecision(6))}; they must sum to 1 within 1 %`);
     });
-    const finer = decimals === null ? -1 : (levels ?? []).findIndex(({ value }) => !hasDecimals(value, decimals));
+    const read = readFloat32(Float64Array.from(levels ?? [], ({ value }) => value));
+    const finer = decimals === null ? -1 : read.findIndex((value) => !hasDecimals(value, decimals));
     if (finer >= 0) report('decimals', `is ${decimals}, but levels[${finer}].value is ${levels![finer]!.value}`);
     const composed = compositions.map(({ date }) => date);
     const repeated = composed.find((date, k) => composed.indexOf(date) < k);

@@ -24,6 +24,7 @@ import {
   type CauseSubject,
   listFieldsRead,
 } from './difference-terms.js';
+import { listUnlistedEvents } from './difference-unlisted.js';
 import { chainRounded, countDecimals } from './outside-levels.js';
 
 /** Change that may explain a difference. */
@@ -94,6 +95,7 @@ export function listLocalCandidates(site: Site): Candidate[] {
   const place = createPlace(site);
   return [
     ...listActionCandidates(place),
+    ...listUnlistedCandidates(place),
     ...listPriceCandidates(place),
     ...listRebalanceCandidates(place),
     ...listShareCandidates(place),
@@ -257,6 +259,32 @@ function createFreeAction(
       accepts: (value) => value > 0 && value !== guess && value < 20 * guess,
     },
   };
+}
+
+function listUnlistedCandidates(place: Place): Candidate[] {
+  const { sm, session } = place;
+  return listUnlistedEvents({ sm, session, held: listHeldColumns(place) }).map(
+    ({ action, accepts, decimals }): Candidate => ({
+      subject: SUBJECT_BY_TYPE[action.type],
+      manner: 'added',
+      identifier: action.identifier,
+      date: action.exDay,
+      through: null,
+      value: action.value,
+      words: `counted a ${ACTION_WORDS[action.type]} of ${action.identifier} that the store lacks`,
+      edits: [{ kind: 'action', before: null, after: action }],
+      ...(accepts === null
+        ? {}
+        : {
+            free: {
+              guess: action.value,
+              decimals,
+              create: (value) => [{ kind: 'action', before: null, after: { ...action, value } }],
+              accepts,
+            },
+          }),
+    }),
+  );
 }
 
 interface PriceBar {

@@ -260,7 +260,8 @@ function findScale(
   { agreement, unexplained, own }: DifferenceNode,
 ): number {
   const first = levelOn(start.own, outside.days[0]!);
-  if (Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!)) return 1;
+  const isEqual = Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!);
+  if (isEqual && outside.isScaled !== true) return 1;
   const { low, high } = unexplained.breaks.length === 0 ? agreement : compareLevels(own, outside, NOTHING);
   if (!(low > 0 && Number.isFinite(high))) return outside.values[0]! / first;
   for (let d = 0; d <= 12; d++) {

@@ -53,10 +53,12 @@ import {
   computeUnit,
   countEqualReturns,
   findDecimals,
+  fitScale,
   levelOn,
   NOTHING,
   type OutsideLevels,
   type OwnLevels,
+  readFloat32,
   selectCommon,
 } from './outside-levels.js';
 
@@ -107,7 +109,10 @@ export function readOutsideLevels(
       : levels.map(({ date, value }) => [parseValidDay(date), value] as const);
   const [from, to] = [start === null ? -Infinity : parseValidDay(start), end === null ? Infinity : parseValidDay(end)];
   const used = all.filter(([day, value]) => day >= from && day <= to && value > 0).toSorted(([a], [b]) => a - b);
-  return { days: Int32Array.from(used, ([day]) => day), values: Float64Array.from(used, ([, value]) => value) };
+  return {
+    days: Int32Array.from(used, ([day]) => day),
+    values: readFloat32(Float64Array.from(used, ([, value]) => value)),
+  };
 }
 
 function readSeriesLevels(
@@ -440,17 +445,18 @@ function openSearch(input: DifferenceInput): Opened {
     return own === null ? [] : [{ variant, own }];
   });
   if (evaluated.length === 0) evaluateTerms({ ...input.terms, variant: variants[0]!, reading: [] }); // states the refusal
-  const outside = selectCommon({ ...input.outside, decimals }, evaluated[0]!.own);
-  if (outside.days.length < 2)
+  const common = selectCommon({ ...input.outside, decimals }, evaluated[0]!.own);
+  if (common.days.length < 2)
     throw new Refusal(
       'VALIDATION_FAILED',
-      `The levels and the run have ${outside.days.length} common ${outside.days.length === 1 ? 'session' : 'sessions'}; a comparison needs at least 2.`,
+      `The levels and the run have ${common.days.length} common ${common.days.length === 1 ? 'session' : 'sessions'}; a comparison needs at least 2.`,
     );
-  const counts = evaluated.map(({ own }) => countEqualReturns(own, outside));
+  const counts = evaluated.map(({ own }) => countEqualReturns(own, common));
   const best = Math.max(...counts);
   const chosen =
     evaluated.find(({ variant }, k) => counts[k] === best && variant === input.ownVariant) ??
     evaluated[counts.indexOf(best)]!;
+  const outside = fitScale(common, chosen.own);
   const create = ({ own }: { readonly own: Evaluation }): DifferenceNode => ({
     terms: own.terms,
     own,

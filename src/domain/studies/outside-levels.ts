@@ -7,6 +7,8 @@ export interface OutsideLevels {
   readonly values: Float64Array;
   /** Decimals to which they are rounded; null if they are not rounded. */
   readonly decimals: number | null;
+  /** True if the first level is itself rounded, so that the scale is fitted over all sessions. */
+  readonly isScaled?: boolean;
 }
 
 /** Maximum number of outside levels: 80 years of sessions. */
@@ -23,6 +25,41 @@ export function findDecimals(values: Float64Array): number | null {
   for (let decimals = 0; decimals <= DECIMALS_MAX; decimals++)
     if (values.every((value) => roundHalfAwayFromZero(value, decimals) === value)) return decimals;
   return null;
+}
+
+/** Fewest units of the last digit that lie between two numbers of float32 that are written with more digits than they have. */
+const FLOAT32_UNITS = 8;
+
+/**
+ * Returns the numbers that a program with float32 numbers has written with more digits than they have, such as 17949.36914
+ * for 17949.37. Returns other values as they are.
+ */
+export function readFloat32(values: Float64Array): Float64Array {
+  const countDigits = (value: number): number => Math.floor(Math.log10(value)) + 1;
+  const significant = values.reduce(
+    (most, value) => Math.max(most, countDigits(value) + (findDecimals(Float64Array.of(value)) ?? Infinity)),
+    0,
+  );
+  const isWritten = (value: number): boolean => {
+    const unit = 10 ** (countDigits(value) - significant);
+    const step = 2 ** (Math.floor(Math.log2(value)) - FLOAT32_BITS);
+    return Math.abs(value - Math.fround(value)) <= 1.0001 * unit && step > FLOAT32_UNITS * unit;
+  };
+  return values.length > 0 && values.every(isWritten) && values.some((value) => shorten(value) !== value)
+    ? values.map(shorten)
+    : values;
+}
+
+/** Bits of the fraction of a float32 number. */
+const FLOAT32_BITS = 23;
+
+/** Returns the number with the fewest decimals whose float32 number is that of a value. */
+function shorten(value: number): number {
+  for (let decimals = 0; decimals <= DECIMALS_MAX; decimals++) {
+    const short = roundHalfAwayFromZero(value, decimals);
+    if (Math.fround(short) === Math.fround(value)) return short;
+  }
+  return value;
 }
 
 /** Returns the number of decimals of a number as it is written, at most 6. */
@@ -92,7 +129,8 @@ export function compareLevels(
     if (left.has(day)) continue;
     const [level, value] = [own.levels[s]!, outside.values[t]!];
     const tolerance = computeTolerance(outside, value);
-    if (state.isFirst && Math.abs(level - value) <= tolerance) Object.assign(state, { low: 1, high: 1 });
+    if (state.isFirst && outside.isScaled !== true && Math.abs(level - value) <= tolerance)
+      Object.assign(state, { low: 1, high: 1 });
     state.isFirst = false;
     const slack = 1e-15;
     const low = Math.max(state.low, (value - tolerance) / level);
@@ -107,6 +145,22 @@ export function compareLevels(
 export function levelOn({ days, levels }: OwnLevels, day: Day): number {
   const at = findLastAtMost(days, day);
   return days[at] === day ? levels[at]! : Number.NaN;
+}
+
+/** Sessions that must agree with a fitted scale, and not without it. */
+const SCALED_SESSIONS = 20;
+
+/**
+ * Returns levels whose scale is fitted if their first one is rounded: the levels of a run that begins from it then differ
+ * from them by a last digit here and there.
+ */
+export function fitScale(outside: OutsideLevels, own: OwnLevels): OutsideLevels {
+  const { values, days, decimals } = outside;
+  const isShort = decimals === 0 ? values[0]! % 10 === 0 : decimals !== null && hasDecimals(values[0]!, decimals - 1);
+  if (decimals === null || isShort) return outside;
+  const scaled = { ...outside, isScaled: true };
+  const least = Math.min(compareLevels(own, outside, NOTHING).reach + SCALED_SESSIONS, days.length);
+  return compareLevels(own, scaled, NOTHING).reach >= least ? scaled : outside;
 }
 
 /** Returns the outside levels on the days of a run. */

@@ -1,0 +1,170 @@
+import { expect, test } from 'vitest';
+import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { type CandidateTerms, evaluateTerms } from '#domain/studies/difference-terms.js';
+import { findDecimals, readFloat32 } from '#domain/studies/outside-levels.js';
+import { seeded } from '../../seeded.js';
+import { type ActionSketch, buildMarket } from '../backtest/market-builder.js';
+import { CALENDARS, explainCase, round } from './planted-differences.js';
+
+const DATES: string[] = [];
+for (let day = parseValidDay('2020-01-02'); DATES.length < 420; day++)
+  if (toWeekday(day) < 5) DATES.push(formatDay(day));
+const NAMES = Array.from({ length: 12 }, (_, k) => `N${String(k).padStart(2, '0')}`);
+
+/** Price of each security without events: about 100, with moves of about 1 %, in whole cents. */
+const PRICES = (() => {
+  const next = seeded(11);
+  return NAMES.map(() => {
+    let price = 100;
+    return DATES.map(() => (price = Math.round(price * (1 + 0.01 * next()) * 100) / 100));
+  });
+})();
+
+/** Returns prices after payments and splits of some sessions: a later price is divided by the ratio, or falls by the amount. */
+const tradeAfter = (changes: readonly { name: string; at: number; ratio?: number; amount?: number }[]) =>
+  Object.fromEntries(
+    NAMES.map((name, k) => [
+      name,
+      PRICES[k]!.map((price, t) => {
+        const past = changes.filter((one) => one.name === name && t >= one.at);
+        const traded = past.reduce((value, { ratio = 1, amount = 0 }) => value / ratio - amount, price);
+        return Math.round(traded * 100) / 100;
+      }),
+    ]),
+  );
+
+interface Sketch {
+  readonly close: Readonly<Record<string, readonly (number | null)[]>>;
+  readonly actions: readonly ActionSketch[];
+  readonly treatment?: 'price' | 'total';
+}
+
+const createTerms = ({ close, actions, treatment = 'price' }: Sketch, baseValue = 1000): CandidateTerms => ({
+  market: buildMarket({
+    dates: DATES,
+    close,
+    actions,
+    reference: Object.fromEntries(Object.keys(close).map((name) => [name, { CURRENCY: 'USD' }])),
+  }),
+  documents: {
+    X: IndexDocument.parse({
+      id: 'X',
+      name: 'X',
+      calendar: 'MAIN',
+      base_date: DATES[1],
+      base_value: baseValue,
+      universe: { kind: 'list', identifiers: NAMES },
+      rebalance: { frequency: 'none' },
+      pipeline: { treatment: { dividends: treatment }, weighting: { type: 'PriceWeight' } },
+    }),
+  },
+  indexId: 'X',
+  variant: treatment,
+  calendars: CALENDARS,
+  createDecider: indexDecider,
+  end: parseValidDay(DATES.at(-1)!),
+  reading: [],
+});
+
+/** Explains levels with 2 decimals of an index whose store has further events. */
+function explainMissing(sketch: Sketch, missing: ActionSketch) {
+  const { days, levels } = evaluateTerms(createTerms({ ...sketch, actions: [...sketch.actions, missing] }));
+  const outside = { days, values: round(levels, 2) };
+  return explainCase({ terms: createTerms(sketch), outside, decimals: 2, plants: [] });
+}
+
+const toName = ({ subject, manner, identifier, date, value }: ReturnType<typeof explainMissing>['causes'][number]) => [
+  subject,
+  manner,
+  identifier,
+  date,
+  value,
+];
+
+test.each([
+  ['a split of 4 for 1', 4],
+  ['a reverse split of 1 for 10', 0.1],
+])('%s that the store lacks is named by the move of the price', (_, value) => {
+  const close = tradeAfter([{ name: 'N03', at: 90, ratio: value }]);
+  const { causes, reproduced } = explainMissing(
+    { close, actions: [] },
+    { name: 'N03', type: 'SPLIT', value, ex: DATES[90]! },
+  );
+  expect(causes.map(toName)).toEqual([['split', 'added', 'N03', DATES[90], value]]);
+  expect(reproduced).toBe(true);
+});
+
+test('a payment that the store lacks is named by the fall of the price, although any security could have paid it', () => {
+  const close = tradeAfter([{ name: 'N05', at: 100, amount: 8.25 }]);
+  const { causes, reproduced } = explainMissing(
+    { close, actions: [] },
+    { name: 'N05', type: 'SPECIAL_DIVIDEND', value: 8.25, ex: DATES[100]! },
+  );
+  expect(causes.map(toName)).toEqual([['special_dividend', 'added', 'N05', DATES[100], 8.25]]);
+  expect(causes[0]!.ties).toEqual([]);
+  expect(causes[0]!.sentence).toContain('that the store lacks');
+  expect(reproduced).toBe(true);
+});
+
+test('a spin-off that the store lacks is named by a new security and the fall of its parent', () => {
+  const next = seeded(12);
+  const child = DATES.map((_, t) => (t < 100 ? null : Math.round(4000 + 100 * next()) / 100));
+  const close = { ...tradeAfter([{ name: 'N05', at: 100, amount: 8 }]), SPUN: child };
+  const { causes, reproduced } = explainMissing(
+    { close, actions: [] },
+    { name: 'N05', type: 'SPIN_OFF', value: 0.2, ex: DATES[100]!, related: 'SPUN' },
+  );
+  expect(causes.map(toName)).toEqual([['spin_off', 'added', 'N05', DATES[100], 0.2]]);
+  expect(causes[0]!.change.data.map(({ value }) => value)).toMatchObject([{ related: 'SPUN', value: 0.2 }]);
+  expect(reproduced).toBe(true);
+});
+
+test('a payment without a fall of a price has no reason in the market and is not named', () => {
+  const { causes, sessions } = explainMissing(
+    { close: tradeAfter([]), actions: [] },
+    { name: 'N05', type: 'SPECIAL_DIVIDEND', value: 2.37, ex: DATES[100]! },
+  );
+  expect(causes).toEqual([]);
+  expect(sessions.unexplained.map(({ date }) => date)).toContain(DATES[100]);
+});
+
+test('the dividend that a quarterly payer lacks is named, because its other dividends show when it is due', () => {
+  const pay = (name: string, first: number): ActionSketch[] =>
+    Array.from({ length: 6 }, (_, k) => ({ name, type: 'DIVIDEND', value: 0.5, ex: DATES[first + 64 * k]! }));
+  const paid = [...pay('N02', 20), ...pay('N07', 35)];
+  const missing = paid[3]!; // of N02, on the session 212
+  const { causes, reproduced } = explainMissing(
+    { close: tradeAfter([]), actions: paid.filter((one) => one !== missing), treatment: 'total' },
+    missing,
+  );
+  expect(causes.map(toName)).toEqual([['dividend', 'added', 'N02', DATES[212], 0.5]]);
+  expect(reproduced).toBe(true);
+});
+
+test('levels that begin with a rounded level have a fitted scale, and no difference', () => {
+  // A level of 17067.5641 is published as 17067.56, from which the run begins: later levels differ by one hundredth.
+  const sketch: Sketch = { close: tradeAfter([]), actions: [] };
+  const { days, levels } = evaluateTerms(createTerms(sketch, 17067.5641));
+  const outside = { days, values: round(levels, 2) };
+  const { causes, sessions, scale, reproduced } = explainCase({
+    terms: createTerms(sketch, 17067.56),
+    outside,
+    decimals: 2,
+    plants: [],
+  });
+  expect([causes, sessions.unexplained, reproduced]).toEqual([[], [], true]);
+  expect(Math.abs(scale - 17067.5641 / 17067.56)).toBeLessThan(1e-7);
+});
+
+test('numbers of float32 that are written with more digits are read with the digits that they have', () => {
+  // The float32 numbers nearest to 17949.37, 17929.99 and 9999.94 are 17949.369140625, 17929.990234375 and 9999.9404296875.
+  const read = readFloat32(Float64Array.of(17949.36914, 17929.99023, 9999.94043));
+  expect([...read]).toEqual([17949.37, 17929.99, 9999.94]);
+  expect(findDecimals(read)).toBe(2);
+  const exact = Float64Array.of(17949.36914, 17929.99124, 9999.94043); // the second is no float32 number
+  expect(readFloat32(exact)).toBe(exact);
+  const short = Float64Array.of(101.25, 102.5);
+  expect(readFloat32(short)).toBe(short);
+});

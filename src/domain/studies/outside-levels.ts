@@ -41,8 +41,8 @@ export function readFloat32(values: Float64Array): Float64Array {
     0,
   );
   const isWritten = (value: number): boolean => {
-    const unit = 10 ** (countDigits(value) - significant);
-    const step = 2 ** (Math.floor(Math.log2(value)) - FLOAT32_BITS);
+    const unit = Number.isFinite(significant) ? computeUnit(significant - countDigits(value)) : 0;
+    const step = FLOAT32_PART * value;
     return Math.abs(value - Math.fround(value)) <= 1.0001 * unit && step > FLOAT32_UNITS * unit;
   };
   return values.length > 0 && values.every(isWritten) && values.some((value) => shorten(value) !== value)
@@ -50,8 +50,8 @@ export function readFloat32(values: Float64Array): Float64Array {
     : values;
 }
 
-/** Bits of the fraction of a float32 number. */
-const FLOAT32_BITS = 23;
+/** Least distance of float32 numbers, relative to them: 2 to the power of -24. */
+const FLOAT32_PART = 1 / 16_777_216;
 
 /** Returns the number with the fewest decimals whose float32 number is that of a value. */
 function shorten(value: number): number {

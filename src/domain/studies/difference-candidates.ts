@@ -1,14 +1,11 @@
-import { raiseToPower } from '#kernels/power.js';
-import { findLastAtMost, formatCount } from '../base/numbers.js';
+import { findLastAtMost } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
-import { type IndexDocument, isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
-import { computeYearFractions } from '../definition/overlay-type.js';
+import { type IndexDocument, isRuleDocument } from '../definition/index-document.js';
 import { createWithholding } from '../market/growth-terms.js';
-import { ACTION_KINDS, type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
-import { isCurrency, parsePair } from '../market/currencies.js';
-import { createExchangeRates, readRateSeries } from '../market/rates.js';
+import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
+import { createExchangeRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
   addAmendments,
@@ -20,12 +17,13 @@ import {
   findRuleId,
   holdMembers,
   type Manner,
+  type PanelBar,
   type SelectionSteps,
   type CauseSubject,
   listFieldsRead,
 } from './difference-terms.js';
 import { listUnlistedEvents } from './difference-unlisted.js';
-import { chainRounded, countDecimals } from './outside-levels.js';
+import { countDecimals } from './outside-levels.js';
 
 /** Change that may explain a difference. */
 export interface Candidate extends DatedChange {
@@ -42,6 +40,8 @@ export interface Candidate extends DatedChange {
   readonly after?: Day | undefined;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
+  /** Securities of which a selection takes, or leaves, one for the security; absent if none is exchanged. */
+  readonly exchanged?: readonly number[] | undefined;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
   readonly free?: FreeValue;
 }
@@ -65,7 +65,7 @@ export interface Site {
   readonly begin: number;
 }
 
-interface Place extends Site {
+export interface Place extends Site {
   readonly ruleId: string;
   readonly document: IndexDocument;
   readonly sm: SessionMarket;
@@ -84,7 +84,7 @@ export const CARRIED_MAX = 10;
 /** Rebalances before a difference that are searched. */
 const REBALANCES = 2;
 
-function createPlace(site: Site): Place {
+export function createPlace(site: Site): Place {
   const { terms, rule } = site.own;
   const ruleId = findRuleId(terms);
   return { ...site, ruleId, document: terms.documents[ruleId]!, sm: rule.sm, list: rule.list };
@@ -99,11 +99,12 @@ export function listLocalCandidates(site: Site): Candidate[] {
     ...listPriceCandidates(place),
     ...listRebalanceCandidates(place),
     ...listShareCandidates(place),
+    ...listFollowedShareCandidates(place),
     ...listConstituentCandidates(place),
   ];
 }
 
-const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[session]!;
+export const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[session]!;
 
 function listActionCandidates(place: Place): Candidate[] {
   const { sm, session, own } = place;
@@ -133,7 +134,7 @@ function listActionCandidates(place: Place): Candidate[] {
 }
 
 /** Returns the columns that the index holds around a difference, with those that enter by an event. */
-function listHeldColumns({ list, session, sm }: Place): ReadonlySet<number> {
+export function listHeldColumns({ list, session, sm }: Place): ReadonlySet<number> {
   const compositions = [findCompositionInForce(list, session - EVENT_SESSIONS), findCompositionInForce(list, session)];
   const columns = new Set(compositions.flatMap((composition) => [...(composition?.columns ?? [])]));
   for (const { action, column } of sm.actions.related)
@@ -244,19 +245,24 @@ function findTaxRate({ document, own: { terms } }: Place, { identifier, exDay }:
   return createWithholding(terms.market, document.pipeline.treatment.withholding_tax)(identifier, exDay);
 }
 
+/** Largest ratio of shares, and largest ratio of an amount to that of the event. */
+const RATIO_MAX = 1000;
+const AMOUNT_RATIO_MAX = 20;
+
 function createFreeAction(
   create: (manner: Manner, after: CorporateAction | null, words: string, number: number | null) => Candidate,
   before: CorporateAction,
   guess: number,
   change: (value: number) => CorporateAction,
 ): Candidate {
+  const largest = ACTION_KINDS[before.type] === 'ratio' ? RATIO_MAX : AMOUNT_RATIO_MAX * guess;
   return {
     ...create('value', change(guess), 'used another value of the', guess),
     free: {
       guess,
       decimals: Math.max(2, countDecimals(guess)),
       create: (value) => [{ kind: 'action', before, after: change(value) }],
-      accepts: (value) => value > 0 && value !== guess && value < 20 * guess,
+      accepts: (value) => value > 0 && value !== guess && value < largest,
     },
   };
 }
@@ -331,13 +337,16 @@ function listPriceCandidates(place: Place): Candidate[] {
 }
 
 /** Returns the columns with exchange rates of the currencies of the index and the store. */
-const listPairColumns = ({ sm, document }: Place): number[] => [
+export const listPairColumns = ({ sm, document }: Place): number[] => [
   ...createExchangeRates(sm, document.currency).pairColumns,
 ];
 
 /** Returns the events at most some sessions before or after a session. */
-const listActionsNear = ({ actions: { all, starts }, sessions }: SessionMarket, session: number, count: number) =>
-  all.slice(starts[Math.max(0, session - count)], starts[Math.min(sessions.length, session + count + 1)]);
+export const listActionsNear = (
+  { actions: { all, starts }, sessions }: SessionMarket,
+  session: number,
+  count: number,
+) => all.slice(starts[Math.max(0, session - count)], starts[Math.min(sessions.length, session + count + 1)]);
 
 interface CarriedPrice {
   readonly previous: number;
@@ -563,6 +572,49 @@ function listShareCandidates(place: Place): Candidate[] {
   );
 }
 
+/** Returns changes of share counts of an index that follows them between reviews: ignored up to the next review, or moved by a session. */
+function listFollowedShareCandidates(place: Place): Candidate[] {
+  const { sm, list, document, session } = place;
+  if (document.events?.share_changes !== 'effective') return [];
+  const width = sm.identifiers.length;
+  const rowOf = (at: number): number => findLastAtMost(sm.market.dates, toDate(place, at));
+  const last = Math.min(session + 1, sm.sessions.length - 1);
+  const columns = findCompositionInForce(list, session)?.columns ?? [];
+  return SHARE_FIELDS.flatMap((field) => {
+    const panel = sm.market.fields.get(field);
+    if (panel === undefined) return [];
+    return [...columns].flatMap((column) => {
+      const rows = listChangedRows(panel, {
+        column,
+        width,
+        from: rowOf(Math.max(0, session - EVENT_SESSIONS - 1)),
+        to: rowOf(last) + 1,
+      });
+      return rows.flatMap((row): Candidate[] => {
+        const [old, value] = [readBefore(panel, { column, width, row }), panel[row * width + column]!];
+        const review = list.find(({ decision }) => rowOf(decision) > row);
+        const end = review === undefined ? sm.market.dates.length : rowOf(review.decision);
+        const create = (manner: Manner, words: string, bars: readonly PanelBar[]): Candidate => ({
+          subject: 'shares',
+          manner,
+          identifier: sm.identifiers[column]!,
+          date: sm.market.dates[row]!,
+          through: null,
+          value: bars[0]!.value,
+          words: `${words} the change of ${field} of ${sm.identifiers[column]!}`,
+          edits: [{ kind: 'bars', field, column, bars }],
+        });
+        const ignored = Array.from({ length: end - row }, (_, k) => ({ row: row + k, value: old }));
+        return [
+          create('ignored', 'did not adopt', ignored),
+          create('late', 'adopted one session late', ignored.slice(0, 1)),
+          create('early', 'adopted one session early', [{ row: row - 1, value }]),
+        ];
+      });
+    });
+  });
+}
+
 interface PanelColumn {
   readonly column: number;
   readonly width: number;
@@ -601,16 +653,16 @@ function listConstituentCandidates(place: Place): Candidate[] {
     const members = new Set(composition.columns);
     const isList = document.universe?.kind === 'list';
     const pairs = new Set(listPairColumns(place));
-    const universe = isList
-      ? sm.identifiers.flatMap((_, column) =>
-          !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
-        )
-      : place.own.composer.universe(ruleId, composition.decision);
+    const priced = sm.identifiers.flatMap((_, column) =>
+      !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
+    );
+    const universe = isList ? priced : [...place.own.composer.universe(ruleId, composition.decision)];
     const create = (
       manner: Manner,
       column: number,
       from: Iterable<number> = members,
       selection: SelectionSteps = [],
+      exchanged?: readonly number[],
     ): Candidate => {
       const changed = [...new Set([...from, column])]
         .filter((one) => manner === 'added' || one !== column)
@@ -619,6 +671,7 @@ function listConstituentCandidates(place: Place): Candidate[] {
         ...describeConstituent(place, composition, { manner, column }),
         date: toDate(place, composition.session),
         through: next === undefined ? null : toDate(place, next.session),
+        exchanged,
         edits: [
           changeDocument(ruleId, (own) =>
             holdMembers(
@@ -630,18 +683,27 @@ function listConstituentCandidates(place: Place): Candidate[] {
         ],
       };
     };
-    const others = [...universe].filter((column) => !members.has(column));
+    const others = [...new Set([...universe, ...priced])].filter((column) => !members.has(column));
     // A list of constituents without a selection is the universe itself.
     const selected = document.pipeline.selection;
     const isUniverse = isList && selected.length === 0;
+    const listExchanges = (): Candidate[] => {
+      const inside = new Set(universe);
+      const waiting = universe.filter((column) => !members.has(column));
+      const outsiders = others.filter((column) => !inside.has(column));
+      return [
+        ...[...members].map((column) => create('ignored', column, universe, selected, waiting)),
+        ...outsiders.map((column) => create('added', column, universe, selected, [...members])),
+      ];
+    };
     return [
       ...(isUniverse
         ? []
         : [
             ...[...members].map((column) => create('ignored', column)),
-            // The selection takes the next security instead.
-            ...(isList ? [] : [...members].map((column) => create('ignored', column, universe, selected))),
             ...others.map((column) => create('added', column)),
+            // The selection takes the next security, or leaves the last one, instead.
+            ...(isList || selected.length === 0 ? [] : listExchanges()),
           ]),
       ...(isList ? listUniverseCandidates(place, { composition, next, others }) : []),
     ];
@@ -696,519 +758,4 @@ function listUniverseCandidates(place: Place, { composition, next, others }: Uni
     create(manner, column, undefined),
     ...(next === undefined ? [] : [create(manner, column, next)]),
   ]);
-}
-
-/** Returns the candidates that hold over the whole run: other conventions of the outside level. */
-export function listConventions(site: Site): Candidate[] {
-  const place = createPlace(site);
-  return [
-    ...listVariantCandidates(place),
-    ...listTreatmentCandidates(place),
-    ...listWeightingCandidates(place),
-    ...listPricingCandidates(place),
-    ...listRoundingCandidates(place),
-    ...listCurrencyCandidates(place),
-    ...listCalendarCandidates(),
-    ...listOverlayCandidates(place),
-  ];
-}
-
-interface Convention extends Pick<Candidate, 'subject' | 'words' | 'edits' | 'types'> {
-  readonly manner?: Manner;
-  readonly value?: number | null;
-  readonly identifier?: string | null;
-  readonly free?: FreeValue;
-}
-
-const createConvention = ({ manner = 'value', value = null, identifier = null, ...rest }: Convention): Candidate => ({
-  manner,
-  identifier,
-  date: null,
-  through: null,
-  value,
-  ...rest,
-});
-
-const listVariantCandidates = ({ own: { terms } }: Place): Candidate[] =>
-  RETURN_VARIANTS.filter((variant) => variant !== terms.variant).map((variant) =>
-    createConvention({
-      subject: 'variant',
-      words: `is the ${variant} return`,
-      edits: [{ kind: 'variant', variant }],
-    }),
-  );
-
-const SPECIAL_TYPES: readonly CorporateAction['type'][] = ['SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL'];
-const SPLIT_TYPES: readonly CorporateAction['type'][] = ['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE'];
-
-const REMOVAL_TYPES: readonly CorporateAction['type'][] = ['DELISTING', 'ACQUISITION', 'MERGER'];
-
-/** Sessions after an event in which a convention of its type can show its first difference. */
-const CONVENTION_SESSIONS = 12;
-
-/** Returns true if an event is near a difference, or before the first level from outside, so that weights are others. */
-function hasEventNear({ sm, list, session, begin }: Place, types: readonly CorporateAction['type'][]): boolean {
-  const isOfTypes = (placed: { readonly action: CorporateAction }): boolean => types.includes(placed.action.type);
-  const { all, starts } = sm.actions;
-  const first = list[0]!.session + 1;
-  return (
-    listActionsNear(sm, session, CONVENTION_SESSIONS).some(
-      (placed) => placed.session <= session + 1 && isOfTypes(placed),
-    ) ||
-    (begin > first && all.slice(starts[first], starts[begin + 1]).some(isOfTypes))
-  );
-}
-
-/** Values of the treatment that change levels, with the subject and manner of each. */
-const TREATMENTS: readonly {
-  readonly member:
-    | 'reinvestment'
-    | 'reinvestment_at'
-    | 'special_dividends'
-    | 'splits'
-    | 'spin_offs'
-    | 'rights'
-    | 'delisting';
-  readonly value: string;
-  readonly subject: CauseSubject;
-  readonly manner: Manner;
-  /** Types of the events on which the value acts; absent if it acts on every dividend, or without an event. */
-  readonly types?: readonly CorporateAction['type'][];
-}[] = [
-  { member: 'reinvestment', value: 'index', subject: 'reinvestment', manner: 'value' },
-  { member: 'reinvestment', value: 'constituent', subject: 'reinvestment', manner: 'value' },
-  { member: 'reinvestment_at', value: 'close', subject: 'reinvestment', manner: 'value' },
-  { member: 'reinvestment_at', value: 'previous_close', subject: 'reinvestment', manner: 'value' },
-  {
-    member: 'special_dividends',
-    value: 'ignore',
-    subject: 'special_dividend',
-    manner: 'ignored',
-    types: SPECIAL_TYPES,
-  },
-  { member: 'special_dividends', value: 'adjust', subject: 'reinvestment', manner: 'value', types: SPECIAL_TYPES },
-  { member: 'special_dividends', value: 'constituent', subject: 'reinvestment', manner: 'value', types: SPECIAL_TYPES },
-  { member: 'splits', value: 'ignore', subject: 'split', manner: 'ignored', types: SPLIT_TYPES },
-  { member: 'spin_offs', value: 'ignore', subject: 'spin_off', manner: 'ignored', types: ['SPIN_OFF'] },
-  { member: 'spin_offs', value: 'zero_price', subject: 'spin_off', manner: 'value', types: ['SPIN_OFF'] },
-  { member: 'spin_offs', value: 'drop_after_first_session', subject: 'spin_off', manner: 'value', types: ['SPIN_OFF'] },
-  { member: 'rights', value: 'subscribe', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
-  { member: 'rights', value: 'price_only', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
-  { member: 'rights', value: 'constituent', subject: 'rights', manner: 'value', types: ['RIGHTS_ISSUE'] },
-  { member: 'delisting', value: 'last_price', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
-  { member: 'delisting', value: 'zero', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
-  { member: 'delisting', value: 'action_value', subject: 'removal', manner: 'value', types: REMOVAL_TYPES },
-];
-
-function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>): Edit {
-  return changeDocument(id, (own) => ({
-    ...own,
-    pipeline: { ...own.pipeline!, treatment: { ...own.pipeline!.treatment, ...changes } },
-  }));
-}
-
-/** Values of treatments that a document need not state. */
-const DEFAULTS: Readonly<Record<string, string>> = { reinvestment_at: 'close' };
-
-function listTreatmentCandidates(place: Place): Candidate[] {
-  const { document, ruleId } = place;
-  if (!isRuleDocument(document)) return [];
-  const { treatment } = document.pipeline;
-  return [
-    ...TREATMENTS.filter(
-      ({ member, value, types }) =>
-        (treatment[member] ?? DEFAULTS[member]) !== value && (types === undefined || hasEventNear(place, types)),
-    ).map(({ member, value, subject, manner, types }) =>
-      createConvention({
-        subject,
-        manner,
-        types,
-        words: `has ${member.replaceAll('_', ' ')} by the convention ${value}`,
-        edits: [changeTreatment(ruleId, { [member]: value })],
-      }),
-    ),
-    ...listTaxCandidates(place),
-  ];
-}
-
-/** Returns the values of a reference field of the constituents around a difference. */
-function listFieldValues(place: Place, field: string): Set<string> {
-  const { reference } = place.own.terms.market;
-  const day = toDate(place, place.session);
-  const values = [...listHeldColumns(place)].map((column) =>
-    readReference(reference, place.sm.identifiers[column]!, field, day),
-  );
-  return new Set(values.filter((value) => typeof value === 'string'));
-}
-
-function listTaxCandidates(place: Place): Candidate[] {
-  const { document, ruleId, own } = place;
-  const { terms } = own;
-  if (terms.variant !== 'net' || !isRuleDocument(document)) return [];
-  const { withholding_tax: tax } = document.pipeline.treatment;
-  const create = (identifier: string | null, rate: number, change: (value: number) => unknown): Candidate => {
-    const createEdits = (value: number): Edit[] => [changeTreatment(ruleId, { withholding_tax: change(value) })];
-    const guess = rate;
-    return createConvention({
-      subject: 'tax',
-      identifier,
-      value: rate,
-      words: `withholds tax at another rate${identifier === null ? '' : ` of ${identifier}`}`,
-      edits: createEdits(guess),
-      free: {
-        guess,
-        decimals: 3,
-        create: createEdits,
-        accepts: (value) => value >= 0 && value < 1 && value !== rate,
-        isGradual: true,
-      },
-    });
-  };
-  if (typeof tax === 'number') {
-    const none = {
-      subject: 'tax',
-      value: 0,
-      words: 'withholds no tax',
-      edits: [changeTreatment(ruleId, { withholding_tax: 0 })],
-    };
-    return [...(tax === 0 ? [] : [createConvention({ ...none, subject: 'tax' })]), create(null, tax, (value) => value)];
-  }
-  const { rates, default: others } = tax;
-  const countries = new Set([
-    ...Object.keys(rates),
-    ...(others === undefined ? [] : listFieldValues(place, tax.field)),
-  ]);
-  return [
-    ...[...countries].map((country) =>
-      create(country, rates[country] ?? others!, (value) => ({ ...tax, rates: { ...rates, [country]: value } })),
-    ),
-    ...(others === undefined ? [] : [create(null, others, (value) => ({ ...tax, default: value }))]),
-  ];
-}
-
-/** Caps that are tried: whole and half percentages up to 10 %, whole ones up to 50 %, and others that are in use. */
-const CAPS = [
-  ...Array.from({ length: 20 }, (_, k) => (k + 1) / 200),
-  ...Array.from({ length: 40 }, (_, k) => (k + 11) / 100),
-  0.225,
-  0.333,
-];
-
-/** Returns the caps that the weights of the review before a difference can meet and that change them. */
-function listCaps({ list, session }: Place): number[] {
-  const review = findCompositionInForce(list, session);
-  if (review === undefined) return [];
-  const largest = review.uncapped.reduce((most, weight) => Math.max(most, weight), 0);
-  return CAPS.filter((cap) => cap * review.columns.length >= 1 && cap < largest);
-}
-
-function listWeightingCandidates(place: Place): Candidate[] {
-  const { document, ruleId } = place;
-  if (!isRuleDocument(document)) return [];
-  const { cap, group_caps: groupCaps } = document.pipeline.weighting;
-  const change = (changes: Readonly<Record<string, unknown>>): Edit =>
-    changeDocument(ruleId, (own) => ({
-      ...own,
-      pipeline: { ...own.pipeline!, weighting: { ...own.pipeline!.weighting, ...changes } },
-    }));
-  return [
-    ...(cap === null
-      ? []
-      : [createConvention({ subject: 'cap', manner: 'ignored', words: 'has no cap', edits: [change({ cap: null })] })]),
-    ...(groupCaps.length === 0
-      ? []
-      : [
-          createConvention({
-            subject: 'cap',
-            manner: 'ignored',
-            words: 'has no caps of groups',
-            edits: [change({ group_caps: [] })],
-          }),
-        ]),
-    ...(typeof cap === 'string' || (typeof cap === 'object' && cap !== null)
-      ? []
-      : listCaps(place)
-          .filter((value) => value !== cap)
-          .map((value) =>
-            createConvention({
-              subject: 'cap',
-              manner: cap === null ? 'added' : 'value',
-              value,
-              words: `caps weights at ${value}`,
-              edits: [change({ cap: value })],
-            }),
-          )),
-  ];
-}
-
-/** Maximum number of sessions between pricing and effect that is tried. */
-const PRICING_MAX = 7;
-
-function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
-  const { rebalance } = document;
-  if (rebalance.frequency === 'none') return [];
-  const create = (changes: Readonly<Record<string, unknown>>, words: string, value: number | null): Candidate =>
-    createConvention({
-      subject: 'pricing',
-      value,
-      words,
-      edits: [changeDocument(ruleId, (own) => ({ ...own, rebalance: { ...own.rebalance, ...changes } }))],
-    });
-  const other = rebalance.weights_as === 'shares' ? 'weights' : 'shares';
-  return [
-    create({ weights_as: other }, `fixes ${other} at a rebalance`, null),
-    ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
-      create(
-        { pricing_date: { rule: 'sessions_before', sessions } },
-        `prices a rebalance ${formatCount(sessions, 'session')} before its effect`,
-        sessions,
-      ),
-    ),
-    ...Array.from({ length: PRICING_MAX + 1 }, (_, sessions) =>
-      create(
-        { effective_lag: sessions },
-        `decides and prices a rebalance ${formatCount(sessions, 'session')} before its effect`,
-        sessions,
-      ),
-    ),
-  ];
-}
-
-const DECIMALS = [0, 1, 2, 3, 4, 5, 6, 8];
-
-function listRoundingCandidates({ document, ruleId, own }: Place): Candidate[] {
-  const members = document.base_market_value === undefined ? (['divisor'] as const) : (['divisor', 'shares'] as const);
-  const inDocument = members.flatMap((member) => {
-    const { [member]: own_, ...others } = document.rounding ?? {};
-    const change = (rounding: object): Edit => changeDocument(ruleId, (whole) => ({ ...whole, rounding }));
-    return [
-      ...(own_ === undefined
-        ? []
-        : [
-            createConvention({
-              subject: 'rounding',
-              manner: 'ignored',
-              words: `does not round the ${member}`,
-              edits: [change(others)],
-            }),
-          ]),
-      ...DECIMALS.filter((decimals) => decimals !== own_).map((decimals) =>
-        createConvention({
-          subject: 'rounding',
-          value: decimals,
-          words: `rounds the ${member} to ${decimals} decimals`,
-          edits: [change({ ...document.rounding, [member]: decimals })],
-        }),
-      ),
-    ];
-  });
-  const chained = [2, 3, 4].map((decimals) =>
-    createConvention({
-      subject: 'rounding',
-      value: decimals,
-      words: `continues from the level rounded to ${decimals} decimals`,
-      edits: [
-        {
-          kind: 'levels',
-          terms: { chained_level: decimals },
-          change: (levels) => chainRounded(levels, decimals),
-        },
-      ],
-    }),
-  );
-  return own.terms.reading.some(({ terms }) => 'chained_level' in terms) ? inDocument : [...inDocument, ...chained];
-}
-
-function listCurrencyCandidates(place: Place): Candidate[] {
-  const { sm, document } = place;
-  const { market } = sm;
-  const width = market.identifiers.length;
-  const ofColumns = listPairColumns(place).flatMap((column) => {
-    const panel = market.fields.get('CLOSE')!;
-    const rows = Array.from(market.dates.keys()).filter((row) => !Number.isNaN(panel[row * width + column]!));
-    const create = (manner: Manner, words: string, read: (k: number) => number): Candidate =>
-      createConvention({
-        subject: 'currency',
-        manner,
-        identifier: market.identifiers[column]!,
-        words,
-        edits: [{ kind: 'bars', field: 'CLOSE', column, bars: rows.map((row, k) => ({ row, value: read(k) })) }],
-      });
-    const readRate = (k: number): number => panel[rows[Math.max(0, Math.min(rows.length - 1, k))]! * width + column]!;
-    return [
-      create('ignored', 'converts at a rate of 1', () => 1),
-      create('inverted', 'converts at the inverse rate', (k) => 1 / readRate(k)),
-      create('late', 'converts at the rate of the previous session', (k) => readRate(k - 1)),
-      create('early', 'converts at the rate of the next session', (k) => readRate(k + 1)),
-      create('carried', 'converts at the rate of the first session', () => readRate(0)),
-    ];
-  });
-  const position = market.reference.columns.indexOf('CURRENCY');
-  const codes = new Set(
-    [...market.reference.rows.values()].flatMap((rows) => rows.map(({ values }) => values[position])),
-  );
-  const isCode = (code: string): boolean => code === document.currency || codes.has(code);
-  const ofSeries = [...(market.series?.keys() ?? [])]
-    .filter((name) => name.length === 6 && (isCode(name.slice(0, 3)) || isCode(name.slice(3))))
-    .flatMap((identifier) =>
-      (
-        [
-          ['late', -1],
-          ['early', 1],
-        ] as const
-      ).map(([manner, by]) =>
-        createConvention({
-          subject: 'currency',
-          manner,
-          identifier,
-          words: `converts at the rate of the ${by < 0 ? 'previous' : 'next'} session`,
-          edits: [{ kind: 'series', identifier, by }],
-        }),
-      ),
-    );
-  const pairs = [...market.identifiers, ...(market.series?.keys() ?? [])].flatMap((name) => parsePair(name) ?? []);
-  const others = new Set([...codes, ...pairs].filter((code) => typeof code === 'string' && isCurrency(code)));
-  others.delete(document.currency);
-  return [
-    ...ofColumns,
-    ...ofSeries,
-    ...[...others].flatMap((currency) => listConversions(place.own, String(currency))),
-  ];
-}
-
-/** Returns the index in another currency: computed in it, or with its levels converted at the rate of each session. */
-export function listConversions({ terms, rule: { sm } }: Evaluation, currency: string): Candidate[] {
-  const ruleId = findRuleId(terms);
-  const rates = readRateSeries(sm, terms.documents[ruleId]!.currency, currency);
-  if (rates === undefined) return [];
-  const create = (edit: Edit): Candidate =>
-    createConvention({ subject: 'currency', identifier: currency, words: `is in ${currency}`, edits: [edit] });
-  const converted = create({
-    kind: 'levels',
-    terms: { currency },
-    change: (levels, days) => levels.map((own, t) => own * rates[sm.sessionAt(days[t]!)]!),
-  });
-  return sm.market.reference.columns.includes('CURRENCY')
-    ? [create(changeDocument(ruleId, (own) => ({ ...own, currency }))), converted]
-    : [converted];
-}
-
-const listCalendarCandidates = (): Candidate[] =>
-  (
-    [
-      ['late', -1],
-      ['early', 1],
-    ] as const
-  ).map(([manner, by]) =>
-    createConvention({
-      subject: 'calendar',
-      manner,
-      words: `is dated one session ${manner}`,
-      edits: [
-        {
-          kind: 'levels',
-          terms: { shifted_sessions: -by },
-          change: (levels) => levels.map((own, t) => levels[t + by] ?? own),
-        },
-      ],
-    }),
-  );
-
-function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
-  const document = terms.documents[terms.indexId]!;
-  if (!isOverlayDocument(document))
-    return terms.reading.some((one) => 'fee_percent' in one.terms) ? [] : DAY_COUNTS.map(createFeeCandidate);
-  const spec = document.overlay as unknown as Readonly<Record<string, unknown>> & { readonly type: string };
-  const change = (changes: Readonly<Record<string, unknown>>): Edit =>
-    changeDocument(document.id, (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
-  const create = (
-    subject: CauseSubject,
-    manner: Manner,
-    changes: Readonly<Record<string, unknown>>,
-    words: string,
-    value: number | null = null,
-  ): Candidate => createConvention({ subject, manner, value, words, edits: [change(changes)] });
-  const solve = (subject: CauseSubject, member: string, scale: number, words: string): Candidate[] => {
-    const guess = spec[member];
-    if (typeof guess !== 'number') return [];
-    const createEdits = (value: number): Edit[] => [change({ [member]: value })];
-    return [
-      createConvention({
-        subject,
-        value: guess * scale,
-        words,
-        edits: createEdits(guess),
-        free: {
-          guess,
-          decimals: Math.max(2, countDecimals(guess)),
-          create: createEdits,
-          accepts: (value) => value >= 0 && value !== guess,
-          isGradual: true,
-        },
-      }),
-    ];
-  };
-  const basis = spec['basis'];
-  const isFee = spec.type === 'fee' || spec.type === 'decrement';
-  return [
-    ...(basis === 360 || basis === 365
-      ? [create('day_count', 'value', { basis: 725 - basis }, `counts ${725 - basis} days per year`, 725 - basis)]
-      : []),
-    ...(isFee && typeof spec['percent'] === 'number'
-      ? [create('fee', 'ignored', { percent: 0 }, 'subtracts nothing')]
-      : []),
-    ...(isFee ? solve('fee', 'percent', 0.01, 'subtracts another percentage') : []),
-    ...(isFee ? solve('fee', 'points', 1, 'subtracts other points') : []),
-    ...(spec.type === 'decrement' && typeof spec['percent'] === 'number'
-      ? [
-          create(
-            'fee',
-            'value',
-            { method: spec['method'] === 'geometric' ? 'arithmetic' : 'geometric' },
-            'subtracts by another method',
-          ),
-        ]
-      : []),
-    ...(spec.type === 'leverage'
-      ? [
-          ...(spec['financing'] === null
-            ? []
-            : [create('financing', 'ignored', { financing: null, spread_bps: 0 }, 'counts no financing')]),
-          ...(spec['financing'] === null || spec['spread_bps'] === 0
-            ? []
-            : [create('financing', 'ignored', { financing: null }, 'counts no rate of financing')]),
-          ...solve('financing', 'spread_bps', 1e-4, 'finances at another spread'),
-        ]
-      : []),
-  ];
-}
-
-/** Smallest percentage per year that a fee has. */
-const FEE_LEAST = 0.005;
-
-/** Days per year by which a fee is counted. */
-const DAY_COUNTS = [365, 360];
-
-/** Returns a fee that only the outside level has. */
-function createFeeCandidate(basis: number): Candidate {
-  const guess = 0.5;
-  const create = (percent: number): Edit[] => [
-    {
-      kind: 'levels',
-      terms: { fee_percent: percent, fee_basis: basis },
-      change: (levels, days) => {
-        const fractions = computeYearFractions(days, basis);
-        let factor = 1;
-        return levels.map((own, t) => own * (t === 0 ? 1 : (factor *= raiseToPower(1 - percent / 100, fractions[t]!))));
-      },
-    },
-  ];
-  return createConvention({
-    subject: 'fee',
-    manner: 'added',
-    value: guess / 100,
-    words: 'subtracts a fee',
-    edits: create(guess),
-    free: { guess, decimals: 2, create, accepts: (value) => value >= FEE_LEAST && value < 20, isGradual: true },
-  });
 }

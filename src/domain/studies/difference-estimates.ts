@@ -1,4 +1,4 @@
-import { findCompositionInForce } from '../books/compositions.js';
+import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { isRuleDocument } from '../definition/index-document.js';
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
 import type { SessionAction } from '../market/session-market.js';
@@ -114,29 +114,58 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     return Math.max(0, Math.max(...errors) - tolerance) / Math.abs(wanted);
   }
 
-  /** Estimates a change of a weight from a review on: its excess return must explain the session and the next one. */
-  function estimateWeight(column: number, review: number, change: number | null): number | null {
-    const excess = (at: number): number => grow(column, review, at) / growIndex(review, at) - 1;
-    const used = change ?? findWeight(excess);
+  const exceed = (column: number, review: number, at: number): number =>
+    grow(column, review, at) / growIndex(review, at) - 1;
+
+  /**
+   * Estimates a change of a weight from a review on: its excess return, with another effect of the change, must explain the
+   * session and the next one.
+   */
+  function estimateWeight(
+    column: number,
+    review: number,
+    change: number | null,
+    other: (at: number) => number = () => 0,
+  ): number | null {
+    const excess = (at: number): number => exceed(column, review, at);
+    const used = change ?? findWeight(excess, other);
     if (Number.isNaN(used)) return null;
     if (Math.abs(used) > WEIGHT_MAX) return UNLIKELY; // together with another change it may explain the session
     // The levels agree before the difference, so that a security that has already moved cannot be its cause.
     for (let before = review + 1; before <= previous; before++)
-      if (CERTAIN_SHARE * Math.abs(used * excess(before)) > PRIOR_FACTOR * tolerance) return Infinity;
+      if (CERTAIN_SHARE * Math.abs(used * excess(before) + other(before)) > PRIOR_FACTOR * tolerance) return Infinity;
     const errors = observed.map(
       ({ at, difference }) =>
-        Math.max(0, Math.abs(used * excess(at) - difference) - 2 * tolerance) /
+        Math.max(0, Math.abs(used * excess(at) + other(at) - difference) - 2 * tolerance) /
         Math.max(Math.abs(difference), isLong ? Math.abs(wanted) : 0),
     );
     return Math.max(...errors) * (isUncapped(review) ? UNCAPPED_FACTOR : CAPPED_FACTOR);
   }
 
   /** Returns the weight whose excess return is the difference: on its first session, or over all of them. */
-  function findWeight(excess: (at: number) => number): number {
-    if (!isLong) return wanted / excess(session);
+  function findWeight(excess: (at: number) => number, other: (at: number) => number): number {
+    if (!isLong) return (wanted - other(session)) / excess(session);
     const excesses = observed.map(({ at }) => excess(at));
-    const mixed = observed.reduce((sum, { difference }, k) => sum + excesses[k]! * difference, 0);
+    const mixed = observed.reduce((sum, { at, difference }, k) => sum + excesses[k]! * (difference - other(at)), 0);
     return mixed / excesses.reduce((sum, one) => sum + one * one, 0);
+  }
+
+  /** Estimates a security for which a selection exchanges one of others: that whose exchange fits best. */
+  function estimateExchange(column: number, review: Composition, { manner, exchanged }: Candidate): number {
+    const weightOf = (one: number): number => review.weights[review.columns.indexOf(one)] ?? 0;
+    let least = UNLIKELY;
+    for (const one of exchanged!) {
+      const [entering, leaving] = manner === 'added' ? [column, one] : [one, column];
+      const weight = weightOf(leaving);
+      const error = estimateWeight(
+        entering,
+        review.session,
+        null,
+        (at) => (-weight / (1 - weight)) * exceed(leaving, review.session, at),
+      );
+      least = Math.min(least, error ?? UNLIKELY);
+    }
+    return Math.max(least, 2 * ESTIMATE_ERROR);
   }
 
   /** Returns the part of the growth of a session that a row of an event adds. */
@@ -220,6 +249,7 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     if (review === undefined || review.session >= session) return null;
     const inForce = findCompositionInForce(list, review.session);
     const weight = inForce?.weights[inForce.columns.indexOf(column)] ?? 0;
+    if (candidate.exchanged !== undefined && inForce !== undefined) return estimateExchange(column, inForce, candidate);
     if (subject === 'constituent') {
       const removed = manner === 'added' || weight === 0 ? null : -weight / (1 - weight);
       return estimateWeight(column, review.session, removed);

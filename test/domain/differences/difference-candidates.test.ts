@@ -1,0 +1,181 @@
+import { expect, test } from 'vitest';
+import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
+import { IndexDocument } from '#domain/definition/index-document.js';
+import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { type CandidateTerms, evaluateTerms } from '#domain/studies/difference-terms.js';
+import { seeded } from '../../seeded.js';
+import { type ActionSketch, buildMarket } from '../backtest/market-builder.js';
+import { CALENDARS, explainCase, round, withActions, withBars, withDocument } from './planted-differences.js';
+
+/** The first eight securities are in the universe U; weights follow the number of shares. */
+const NAMES = Array.from({ length: 12 }, (_, k) => `N${String(k).padStart(2, '0')}`);
+
+const DATES: string[] = [];
+for (let day = parseValidDay('2020-01-02'); DATES.length < 100; day++)
+  if (toWeekday(day) < 5) DATES.push(formatDay(day));
+
+/** Returns the position of the first session of a month. */
+const firstOf = (month: string): number => DATES.findIndex((date) => date.startsWith(month));
+
+interface IndexTerms {
+  readonly actions?: readonly ActionSketch[];
+  /** Changes of the document. */
+  readonly document?: Readonly<Record<string, unknown>>;
+  readonly treatment?: Readonly<Record<string, unknown>>;
+  readonly weighting?: Readonly<Record<string, unknown>>;
+  readonly selection?: readonly unknown[];
+}
+
+/** Returns an index of the universe U, which is reviewed on the first session of each month. */
+function createIndex({ actions = [], document = {}, treatment = {}, weighting = {}, selection = [] }: IndexTerms = {}) {
+  const next = seeded(11);
+  const moves = NAMES.map(() => DATES.map(() => 1 + 0.04 * (next() - 0.5)));
+  const close = Object.fromEntries(
+    NAMES.map((name, k) => {
+      let price = 40 + 5 * k;
+      return [name, DATES.map((_, t) => Math.round(100 * (price *= moves[k]![t]!)) / 100)];
+    }),
+  );
+  const market = buildMarket({
+    dates: DATES,
+    close: { ...close, EURUSD: DATES.map((_, t) => Math.round(1e4 * (1.1 + 0.02 * Math.sin(t / 5))) / 1e4) },
+    fields: {
+      SHARES_OUTSTANDING: Object.fromEntries(NAMES.map((name, k) => [name, DATES.map(() => 100_000 * (20 - k))])),
+      FREE_FLOAT: Object.fromEntries(NAMES.map((name) => [name, DATES.map(() => 1)])),
+    },
+    universes: NAMES.slice(0, 8).map((identifier) => ({ universe: 'U', identifier, start: null, end: null })),
+    actions,
+    reference: Object.fromEntries(NAMES.map((name) => [name, { CURRENCY: 'USD', COUNTRY: 'US' }])),
+  });
+  const terms: CandidateTerms = {
+    market,
+    documents: {
+      X: IndexDocument.parse({
+        id: 'X',
+        name: 'X',
+        calendar: 'MAIN',
+        base_date: DATES[1],
+        base_value: 1000,
+        universe: { kind: 'named', id: 'U' },
+        rebalance: { frequency: 'monthly', anchor: 'first_session' },
+        pipeline: {
+          selection,
+          treatment: { dividends: 'total', ...treatment },
+          weighting: { type: 'MarketCapWeight', ...weighting },
+        },
+        ...document,
+      }),
+    },
+    indexId: 'X',
+    variant: 'total',
+    calendars: CALENDARS,
+    createDecider: indexDecider,
+    end: parseValidDay(DATES.at(-1)!),
+    reading: [],
+  };
+  return { ...terms, variant: terms.documents['X']!.pipeline!.treatment.dividends };
+}
+
+/** Explains the levels of a changed index by the index. */
+function explain(
+  terms: CandidateTerms,
+  changed: CandidateTerms,
+  { decimals = 8 }: { readonly decimals?: number } = {},
+) {
+  const { days, levels } = evaluateTerms(changed);
+  return explainCase({ terms, outside: { days, values: round(levels, decimals) }, decimals, plants: [] });
+}
+
+const name = ({
+  subject,
+  manner,
+  identifier,
+  date,
+}: {
+  subject: string;
+  manner: string;
+  identifier: string | null;
+  date: string | null;
+}) => `${subject} ${manner} ${identifier} ${date}`;
+
+/** The four largest securities by price and number of shares. */
+const TOP = [{ id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 4 } }];
+
+/** Returns an index whose universe has other members at one review. */
+function changeUniverse(terms: CandidateTerms, at: number, change: (members: string[]) => string[]): CandidateTerms {
+  const members = NAMES.slice(0, 8);
+  const restored = { kind: 'named', id: 'U', identifiers: null };
+  const held = { kind: 'list', id: null, identifiers: change(members) };
+  return withDocument(terms, 'X', (own) => ({
+    ...own,
+    amendments: [
+      { effective_from: DATES[at], changes: { universe: held } },
+      { effective_from: DATES[firstOf('2020-04')], changes: { universe: restored } },
+    ],
+  }));
+}
+
+test('a constituent from outside the universe is found', () => {
+  const terms = createIndex();
+  const at = firstOf('2020-03');
+  const { causes, reproduced } = explain(
+    terms,
+    changeUniverse(terms, at, (members) => [...members, 'N10']),
+  );
+  expect(causes.map(name)).toEqual([`constituent added N10 ${DATES[at]}`]);
+  expect(reproduced).toBe(true);
+});
+
+test('a constituent from outside the universe that a selection holds instead of its last one is found', () => {
+  // 20 x 40, 19 x 45, 18 x 50, 17 x 55 ... : the market values of N03 to N08 are the largest ones.
+  const terms = createIndex({ selection: TOP });
+  const at = firstOf('2020-03');
+  const { causes, reproduced } = explain(
+    terms,
+    changeUniverse(terms, at, (members) => [...members, 'N08']),
+  );
+  expect(causes.map(name)).toEqual([`constituent added N08 ${DATES[at]}`]);
+  expect(reproduced).toBe(true);
+});
+
+test('a constituent that a selection replaces by the next one is found', () => {
+  const terms = createIndex({ selection: TOP });
+  const at = firstOf('2020-03');
+  const without = changeUniverse(terms, at, (members) => members.filter((one) => one !== 'N06'));
+  const { causes, reproduced } = explain(terms, without);
+  expect(causes.map(name)).toEqual([`constituent ignored N06 ${DATES[at]}`]);
+  expect(reproduced).toBe(true);
+});
+
+test.each([
+  [0.1, 3],
+  [0.5, 10],
+  [2, 0.1],
+])('the ratio of a split of %d for which an outside level used %d is found', (own, used) => {
+  const terms = createIndex({ actions: [{ name: 'N02', type: 'SPLIT', value: own, ex: DATES[30]! }] });
+  const changed = withActions(terms, (actions) => actions.map((action) => ({ ...action, value: used })));
+  const { causes, reproduced } = explain(terms, changed);
+  expect(causes.map((cause) => [name(cause), cause.value])).toEqual([[`split value N02 ${DATES[30]}`, used]]);
+  expect(reproduced).toBe(true);
+});
+
+test.each([
+  ['ignored', (t: number) => t >= 30 && t < firstOf('2020-03')],
+  ['late', (t: number) => t === 30],
+])(
+  'a change of a number of shares between reviews that an outside level adopted not or late is found: %s',
+  (manner, isOld) => {
+    const set = (terms: CandidateTerms, isChanged: (t: number) => boolean): CandidateTerms =>
+      withBars(terms, 'SHARES_OUTSTANDING', (panel, width) => {
+        const column = terms.market.identifiers.indexOf('N04');
+        for (let t = 30; t < DATES.length; t++) if (isChanged(t)) panel[t * width + column]! *= 1.2;
+      });
+    const index = createIndex({ document: { events: { share_changes: 'effective', threshold: 0.05 } } });
+    const { causes, reproduced } = explain(
+      set(index, () => true),
+      set(index, (t) => !isOld(t)),
+    );
+    expect(causes.map(name)).toEqual([`shares ${manner} N04 ${DATES[30]}`]);
+    expect(reproduced).toBe(true);
+  },
+);

@@ -664,9 +664,14 @@ function listConstituentCandidates(place: Place): Candidate[] {
       selection: SelectionSteps = [],
       exchanged?: readonly number[],
     ): Candidate => {
-      const changed = [...new Set([...from, column])]
-        .filter((one) => manner === 'added' || one !== column)
-        .toSorted((a, b) => a - b);
+      const names = [...from].map((one) => sm.identifiers[one]!);
+      const identifier = sm.identifiers[column]!;
+      const start = position === 0 ? null : composition.date;
+      // The other constituents are those of a change of the same review before.
+      const hold = (own: IndexDocument): string[] =>
+        [...new Set([...(findHeldNames(own, document, start) ?? names), identifier])]
+          .filter((name) => manner === 'added' || name !== identifier)
+          .toSorted();
       return {
         ...describeConstituent(place, composition, { manner, column }),
         date: toDate(place, composition.session),
@@ -674,11 +679,11 @@ function listConstituentCandidates(place: Place): Candidate[] {
         exchanged,
         edits: [
           changeDocument(ruleId, (own) =>
-            holdMembers(
-              own,
-              changed.map((one) => sm.identifiers[one]!),
-              { from: position === 0 ? null : composition.date, until: next?.date ?? null, selection },
-            ),
+            holdMembers(own, hold(own), {
+              from: start,
+              until: next?.date ?? null,
+              selection,
+            }),
           ),
         ],
       };
@@ -710,6 +715,15 @@ function listConstituentCandidates(place: Place): Candidate[] {
   });
 }
 
+/** Returns the constituents that a change holds from a review, or the first one, on. Returns undefined without a change. */
+function findHeldNames(own: IndexDocument, document: IndexDocument, from: Day | null): readonly string[] | undefined {
+  if (from === null) return own.universe === document.universe ? undefined : (own.universe?.identifiers ?? undefined);
+  const date = formatDay(from);
+  const known = new Set(document.amendments);
+  const held = own.amendments?.findLast((one) => one.effective_from === date && !known.has(one))?.changes['universe'];
+  return (held as { readonly identifiers?: readonly string[] } | undefined)?.identifiers;
+}
+
 const describeConstituent = (
   { sm }: Place,
   composition: Composition,
@@ -730,12 +744,15 @@ interface UniverseChange extends Pick<NearReview, 'composition' | 'next'> {
 
 /** Returns candidates that leave a security out of the universe, or add one to it, from a review on or up to the next one. */
 function listUniverseCandidates(place: Place, { composition, next, others }: UniverseChange): Candidate[] {
-  const { ruleId, document, sm, list } = place;
+  const { ruleId, document, sm } = place;
   const names = document.universe?.identifiers ?? [];
-  const isFirst = composition === list[0];
+  const isFirst = composition === place.list[0];
   const create = (manner: Manner, column: number, until: Composition | undefined): Candidate => {
     const identifier = sm.identifiers[column]!;
-    const identifiers = manner === 'added' ? [...names, identifier] : names.filter((name) => name !== identifier);
+    const list = (own: IndexDocument): string[] => {
+      const held = findHeldNames(own, document, isFirst ? null : composition.date) ?? names;
+      return manner === 'added' ? [...held, identifier] : held.filter((name) => name !== identifier);
+    };
     const restore = until === undefined ? [] : [amend(until.date, { universe: { identifiers: [...names] } })];
     return {
       ...describeConstituent(place, composition, { manner, column }),
@@ -744,8 +761,8 @@ function listUniverseCandidates(place: Place, { composition, next, others }: Uni
       edits: [
         changeDocument(ruleId, (own) =>
           isFirst
-            ? addAmendments({ ...own, universe: { ...own.universe!, identifiers } }, restore)
-            : addAmendments(own, [amend(composition.date, { universe: { identifiers } }), ...restore]),
+            ? addAmendments({ ...own, universe: { ...own.universe!, identifiers: list(own) } }, restore)
+            : addAmendments(own, [amend(composition.date, { universe: { identifiers: list(own) } }), ...restore]),
         ),
       ],
     };

@@ -550,8 +550,8 @@ function descend(node: DifferenceNode, search: Search): void {
     descend(whole.candidates.some(({ date }) => date === null) ? explainAgain(child, search) : child, search);
   }
   if (followed.length > 0) return;
-  const rescaled = findNearScale(node, search);
-  if (rescaled !== null) descend(rescaled, search);
+  for (const near of [findNearScale(node, search), findNearSplit(node, search)])
+    if (near !== null) descend(near, search);
   if (canImprove(node, search)) descendWithout(node, search, false);
 }
 
@@ -829,6 +829,32 @@ function findNearScale(node: DifferenceNode, search: Search): DifferenceNode | n
   const ratio = 1 + needed[0]!.difference;
   const value = SCALES.find((scale) => Math.abs(Math.log(ratio / scale)) < SCALE_REST);
   return value === undefined ? null : changeScale(node, value, search.outside);
+}
+
+/** Largest part of a difference that a split leaves which the price of its security shows. */
+const SPLIT_REST = 0.05;
+
+/** Returns the state after a split that the store lacks, if it leaves only a small part of a difference on its session. */
+function findNearSplit(node: DifferenceNode, search: Search): DifferenceNode | null {
+  const { sm } = node.own.compositions;
+  const { outside, known } = search;
+  const [day, before] = [0, -1].map((by) => outside.days[node.agreement.reach + by]);
+  if (known.has('split') || before === undefined) return null;
+  const site = {
+    own: node.own,
+    session: findRuleSession(node, day!, sm.sessionAt(day!)),
+    begin: sm.sessionAt(outside.days[0]!),
+  };
+  const grow = (own: OwnLevels): number => Math.log(levelOn(own, day!) / levelOn(own, before));
+  const wanted = Math.log(outside.values[node.agreement.reach]! / outside.values[node.agreement.reach - 1]!);
+  const size = Math.abs(wanted - grow(node.own));
+  return (
+    listLocalCandidates(site)
+      .filter(({ subject, manner, free }) => subject === 'split' && manner === 'added' && free === undefined)
+      .flatMap((candidate) => runFrom(node, candidate, search))
+      .filter(({ own }) => Math.abs(wanted - grow(own)) < SPLIT_REST * size)
+      .map((fit) => createChild(node, fit, { ...NO_RIVALS, isCertain: true }))[0] ?? null
+  );
 }
 
 /** Returns the state after a change of scale from a difference on. It is tied with one from a session before without a level. */

@@ -168,3 +168,35 @@ test('numbers of float32 that are written with more digits are read with the dig
   const short = Float64Array.of(101.25, 102.5);
   expect(readFloat32(short)).toBe(short);
 });
+
+test('a constituent that the outside level replaced at a review, on the session of a split that the store lacks', () => {
+  const close = tradeAfter([{ name: 'N03', at: 101, ratio: 2 }]);
+  const split: ActionSketch = { name: 'N03', type: 'SPLIT', value: 2, ex: DATES[101]! };
+  const hold = (actions: readonly ActionSketch[], from: number, start: number): CandidateTerms => {
+    const terms = createTerms({ close, actions });
+    const document = terms.documents['X']!;
+    const identifiers = NAMES.slice(0, 10);
+    return {
+      ...terms,
+      documents: {
+        X: IndexDocument.parse({
+          ...document,
+          rebalance: { frequency: 'custom', dates: [DATES[100]] },
+          universe: { kind: 'list', identifiers },
+          amendments: [
+            { effective_from: DATES[from], changes: { universe: { identifiers: NAMES.slice(start, start + 10) } } },
+          ],
+        }),
+      },
+    };
+  };
+  const { days, levels } = evaluateTerms(hold([split], 100, 1));
+  const outside = { days, values: round(levels, 2) };
+  const { causes, reproduced } = explainCase({ terms: hold([], 100, 0), outside, decimals: 2, plants: [] });
+  expect(causes.map(toName).toSorted()).toEqual([
+    ['constituent', 'added', 'N10', DATES[100], null],
+    ['constituent', 'ignored', 'N00', DATES[100], null],
+    ['split', 'added', 'N03', DATES[101], 2],
+  ]);
+  expect(reproduced).toBe(true);
+});

@@ -11,14 +11,13 @@ import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domai
 import { computeGrowth } from '#domain/market/growth.js';
 import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { estimateFrom, estimateOverRange, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimation.js';
-import { isFactorEstimator } from '#domain/risk/model-terms.js';
+import { type Estimator, isFactorEstimator, type RiskModelRequest, type StoredDiagnostics } from '#domain/risk/risk-models.js';
 import {
   computeDailyReturns,
   createReturnSource,
   findReturnSpan,
   type ReturnSource,
 } from '#domain/risk/return-panel.js';
-import type { Estimator, RiskModelRequest, StoredDiagnostics } from '#domain/risk/risk-models.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import { createFactorModelPayload } from './risk-model.js';

@@ -12,13 +12,7 @@ import {
   vectorFromArray,
 } from 'apache-arrow';
 import { toCanonicalJson } from '#domain/base/json.js';
-import type { FactorModel } from '#domain/risk/model-terms.js';
-import type {
-  RiskModelPart,
-  RiskModelRequest,
-  RiskValidationRequest,
-  FactorModelPayload,
-} from '#domain/risk/risk-models.js';
+import type { FactorModel, FactorModelPayload, RiskModelPart, RiskModelRequest, RiskValidationRequest } from '#domain/risk/risk-models.js';
 import {
   computeCorrelationRow,
   computeVolatilities,

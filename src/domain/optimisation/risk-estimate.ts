@@ -20,7 +20,7 @@ import type { OptimisationSpec } from '../definition/optimisation.js';
 import type { ScenarioTerms, WeightedScenarios } from '../definition/tail-risk.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { createLoadings as factorLoadings, estimateFactors } from '../risk/factors.js';
-import { isFactorEstimator } from '../risk/model-terms.js';
+import { isFactorEstimator, type RiskEstimator } from '../risk/risk-models.js';
 import {
   type Coverage,
   findCoverage,
@@ -29,7 +29,6 @@ import {
   type ReturnWindow,
   sumReturns,
 } from '../risk/return-panel.js';
-import type { RiskEstimator } from '../risk/risk-models.js';
 import {
   readModelCovariance,
   readModelFactors,

@@ -29,7 +29,7 @@ import {
   type EstimatedFactors,
   estimateFactors,
 } from './factors.js';
-import { isFactorEstimator } from './model-terms.js';
+import { type Estimator, isFactorEstimator, type RiskModelRequest } from './risk-models.js';
 import {
   assertEstimable,
   type Coverage,
@@ -37,7 +37,6 @@ import {
   type ReturnSource,
   type ReturnWindow,
 } from './return-panel.js';
-import type { Estimator, RiskModelRequest } from './risk-models.js';
 
 /**
  * Minimum weight of all observations before the last one. With less, the divisor 1 - sum w^2 of an unbiased covariance

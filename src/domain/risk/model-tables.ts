@@ -9,7 +9,7 @@ import {
   type ModelProblems,
   type ModelTableName,
   RiskModelImport,
-} from './model-terms.js';
+} from './risk-models.js';
 
 export interface ModelDate {
   readonly date: string;

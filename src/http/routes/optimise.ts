@@ -3,7 +3,7 @@ import type { optimiseRoutes } from '#contract/optimise.js';
 import type { riskModelImportRoutes, riskModelRoutes } from '#contract/risk-models.js';
 import type { studyRoutes } from '#contract/studies.js';
 import { createAccountTemplate } from '#domain/personal/account-table.js';
-import { ImportTerms, MODEL_FILES } from '#domain/risk/model-terms.js';
+import { ImportTerms, MODEL_FILES } from '#domain/risk/risk-models.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Batches, BatchResults } from '#services/optimise/batches.js';
 import type { Optimise } from '#services/optimise/optimisations.js';

@@ -37,8 +37,7 @@ import { createMarketKey } from '#domain/market/market-handle.js';
 import { SINGLE_GROUPS } from '#domain/market/reference.js';
 import type { ExportFormat } from '#domain/outputs/export-table.js';
 import type { FactorModelName } from '#domain/risk/contributions.js';
-import { FACTOR_ESTIMATORS, type FactorEstimator, isFactorEstimator } from '#domain/risk/model-terms.js';
-import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-models.js';
+import { FACTOR_ESTIMATORS, type FactorEstimator, isFactorEstimator, readModelSource, type RiskModelDocument } from '#domain/risk/risk-models.js';
 import type { ScenarioRequest } from '#domain/studies/scenarios.js';
 import { createHashCells, type HashedBytes, type ResponseBytes } from '#jobs/tasks/messages.js';
 import type {

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/base/limits.js';
 import { defineObject, Id } from '#domain/base/schema.js';
-import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/export-table.js';
-import { BATCH_TABLE_NAMES } from '#domain/outputs/exports.js';
+import { BATCH_TABLE_NAMES, EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/exports.js';
 import { AccountBacktestRequest, BatchRequest } from '#domain/personal/account.js';
 import { createJobStatus } from './jobs.js';
 import { FindingPayload } from './payloads.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { ACTION_TYPES, RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/export-table.js';
-import { DIFFERENCE_TABLE_NAMES } from '#domain/outputs/exports.js';
+import { DIFFERENCE_TABLE_NAMES, EXPORT_FORMATS, FORMAT_NAMES } from '#domain/outputs/exports.js';
 import { SHAPES } from '#domain/studies/difference-result.js';
 import { hasDecimals, readFloat32, LEVELS_MAX } from '#domain/studies/outside-levels.js';
 import { MANNERS, SUBJECTS } from '#domain/studies/difference-terms.js';

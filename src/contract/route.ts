@@ -7,7 +7,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { type ErrorCode, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkFinite, checkShape, Id } from '#domain/base/schema.js';
 import type { RunViewTerms } from '#domain/definition/runs.js';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
 import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
 
 /** Scopes that API keys can have. Routes with the scope `open` need no key. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Success } from '#contract/route.js';
 import { ERRORS, getRetrySeconds, type Refusal } from '#domain/base/refusals.js';
-import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/export-table.js';
+import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/exports.js';
 import { workInTurns } from '#services/keys/access.js';
 import { HASH_MEMBER, shortenHash } from '#services/reports/receipts.js';
 import type { Reply, RequestContext } from './handler.js';

@@ -5,8 +5,7 @@ import { type CatalogueEntry, createTypeSpec, type ParameterSpec } from '#domain
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import { FUNCTIONS } from '#domain/datapoints/functions.js';
 import { ROW_FUNCTIONS } from '#domain/datapoints/plugin-sandbox.js';
-import { EXPORTS } from '#domain/outputs/exports.js';
-import { EXPORT_FORMATS, type ExportTable } from '#domain/outputs/export-table.js';
+import { EXPORT_FORMATS, EXPORTS, type ExportTable } from '#domain/outputs/exports.js';
 import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
 import { OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
 import { FINDING_CODES } from '#domain/base/findings.js';

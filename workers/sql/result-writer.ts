@@ -1,4 +1,4 @@
-import type { ColumnType, ExportColumn } from '#domain/outputs/export-table.js';
+import type { ColumnType, ExportColumn } from '#domain/outputs/exports.js';
 import type { CreateResultWriter, ResultColumn, ResultWriter } from '#market/serve/market-tasks.js';
 import { PART_WRITERS } from '#views/formats/columnar.js';
 import { createRowWriter, JSON_ROWS } from '#views/formats/text.js';

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { LIMITS } from '#domain/base/limits.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { ExportPosition } from '#domain/outputs/export-table.js';
+import type { ExportPosition } from '#domain/outputs/exports.js';
 import type { Task, ThreadInput } from '#jobs/tasks/catalogue.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import { createWorkbookStream, type WorkbookInput } from '#views/exports/files.js';

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { suggestName } from '#base/nearest-name.js';
 import { type DivisorClient, DivisorError } from '#clients/typescript/divisor.js';
 import { SQL_FORMATS, type SqlFormat, type SqlResult } from '#contract/sql.js';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
 import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { alignRight, formatTable, writeWhole } from '../terminal.js';
 import { UsageError } from '../usage.js';

@@ -7,8 +7,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import { PlanCheck, CHECK_NAMES, secondSourceFields } from '../definition/daily-plan-checks.js';
 import { checkPattern } from '../definition/target-addresses.js';
 import { ErrorPolicy } from '../definition/publication.js';
-import { EXPORT_FORMATS, FORMAT_NAMES } from './export-table.js';
-import { EXPORT_NAMES } from './exports.js';
+import { EXPORT_FORMATS, EXPORT_NAMES, FORMAT_NAMES } from './exports.js';
 
 /** Scopes that a step may require, named like the scopes of keys. */
 export type StepScope = 'read' | 'run' | 'data' | 'publish';

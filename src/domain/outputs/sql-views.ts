@@ -1,11 +1,4 @@
-import {
-  countColumn,
-  createDateColumn,
-  createNumberColumn,
-  createTextColumn,
-  type ExportColumn,
-} from './export-table.js';
-import { EXPORTS, type ExportTableName } from './exports.js';
+import { countColumn, createDateColumn, createNumberColumn, createTextColumn, type ExportColumn, EXPORTS, type ExportTableName } from './exports.js';
 
 type Columns = Readonly<Record<string, ExportColumn>>;
 

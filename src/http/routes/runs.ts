@@ -9,7 +9,7 @@ import type { simulationRoutes } from '#contract/simulations.js';
 import type { sqlRoutes } from '#contract/sql.js';
 import type { StaleState } from '#domain/backtest/plan.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
-import type { ExportFormat } from '#domain/outputs/export-table.js';
+import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { Reports, StoredTemplate } from '#services/reports/reports.js';
 import type { Analytics, BacktestBatches } from '#services/runs/backtests.js';
 import type { OutsideDifferences, Replays, RunDifferences } from '#services/runs/differences.js';

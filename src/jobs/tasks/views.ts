@@ -6,7 +6,7 @@ import type { Estimator, FactorEstimator, FactorSource } from '#domain/risk/risk
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { RunState } from '#domain/backtest/plan.js';
-import type { ExportFormat } from '#domain/outputs/export-table.js';
+import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { Finding } from '#domain/base/findings.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import type { ModelDate } from '#domain/risk/model-tables.js';

@@ -6,7 +6,7 @@ import type { UsedCalendars } from '#domain/calendars/calendar.js';
 import type { ImportHeader } from '#domain/definition/datasets.js';
 import type { DerivedActions } from '#domain/definition/mapping.js';
 import type { ContentDigests } from '#domain/market/market-handle.js';
-import type { ColumnType, RowFormat } from '#domain/outputs/export-table.js';
+import type { ColumnType, RowFormat } from '#domain/outputs/exports.js';
 import type { ListCell, ListViewName, MarketViewName, RunSqlView, SqlViewName } from '#domain/outputs/sql-views.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { DividendError } from '../content/market-content.js';

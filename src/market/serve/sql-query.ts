@@ -1,7 +1,7 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult, DuckDBType, DuckDBValue } from '@duckdb/node-api';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import type { ColumnType } from '#domain/outputs/export-table.js';
+import type { ColumnType } from '#domain/outputs/exports.js';
 import {
   LIST_VIEWS,
   MARKET_VIEWS,

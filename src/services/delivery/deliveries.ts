@@ -12,7 +12,7 @@ import {
   type DeliveryTarget,
 } from '#domain/definition/delivery.js';
 import { createPath, findPathProblem } from '#domain/definition/target-addresses.js';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
 import { formatNumberedId } from '#store/document-identity.js';
 import { type DocumentStore, parseStored } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';

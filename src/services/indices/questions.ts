@@ -30,7 +30,7 @@ import { assertDecides } from '#domain/definition/overlay-checks.js';
 import { checkReference, findStore, listCalledIndices } from '#domain/definition/references.js';
 import { WEIGHTING_CLASSES } from '#domain/definition/weighting-classes.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { ExportFormat } from '#domain/outputs/export-table.js';
+import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
 import type { LevelSketch as ComputedSketch, ModelFiles } from '#jobs/tasks/indices.js';
 import { getCallMarket } from '#market/serve/served-markets.js';

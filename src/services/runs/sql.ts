@@ -13,7 +13,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { findReferenceKind } from '#domain/datapoints/fields.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createMarketKey } from '#domain/market/market-handle.js';
-import type { ExportColumn } from '#domain/outputs/export-table.js';
+import type { ExportColumn } from '#domain/outputs/exports.js';
 import { type ListCell, type ListViewName, PRICE_KEYS, REFERENCE_KEYS, SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { answerQuery } from '#market/serve/market-process.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '#market/serve/market-tasks.js';

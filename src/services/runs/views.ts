@@ -35,7 +35,7 @@ import { BacktestFields, type RunDocument, type RunViewNeed, type RunViewTerms }
 import type { MarketData } from '#domain/market/market-data.js';
 import { createMarketKey } from '#domain/market/market-handle.js';
 import { SINGLE_GROUPS } from '#domain/market/reference.js';
-import type { ExportFormat } from '#domain/outputs/export-table.js';
+import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { FactorModelName } from '#domain/risk/contributions.js';
 import { FACTOR_ESTIMATORS, type FactorEstimator, isFactorEstimator, readModelSource, type RiskModelDocument } from '#domain/risk/risk-models.js';
 import type { ScenarioRequest } from '#domain/studies/scenarios.js';

@@ -1,7 +1,6 @@
 import { writeXlsxStream } from 'hucre/xlsx';
 import { parseValidDay } from '#domain/base/time.js';
-import type { ColumnType, ExportColumn, ExportFormat } from '#domain/outputs/export-table.js';
-import type { ExportTableName } from '#domain/outputs/exports.js';
+import type { ColumnType, ExportColumn, ExportFormat, ExportTableName } from '#domain/outputs/exports.js';
 import {
   type ColumnValues,
   type ExportSource,

@@ -21,7 +21,7 @@ import {
   PARQUET_MAGIC,
   type ParquetColumn,
 } from '#base/parquet.js';
-import type { ColumnType, ExportColumn, RowFormat, WrittenRowGroups } from '#domain/outputs/export-table.js';
+import type { ColumnType, ExportColumn, RowFormat, WrittenRowGroups } from '#domain/outputs/exports.js';
 import {
   type ColumnValues,
   MISSING_INTEGER,

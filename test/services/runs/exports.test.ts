@@ -1,7 +1,6 @@
-import { EXPORT_NAMES, EXPORTS, INDEX_FILE_TABLES } from '#domain/outputs/exports.js';
+import { EXPORT_FORMATS, EXPORT_NAMES, EXPORTS, INDEX_FILE_TABLES } from '#domain/outputs/exports.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ExportView } from '#contract/runs.js';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
 
 import {
   createExportRequest,

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import type { ExportTableName } from '#domain/outputs/exports.js';
-import type { RowFormat } from '#domain/outputs/export-table.js';
+import type { ExportTableName, RowFormat } from '#domain/outputs/exports.js';
 import { createFigures, type DatedFigures, type FigureCache } from '#views/dated-figures.js';
 import { exportPart } from '#views/exports/tables.js';
 import { sampleRun } from '../report/sample-run.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import type { ExportPosition } from '#domain/outputs/export-table.js';
+import type { ExportPosition } from '#domain/outputs/exports.js';
 import { writeWorkbookPart } from '#workers/views/export-part.js';
 import { sampleRun } from '../../views/report/sample-run.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { EXPORT_FORMATS } from '#domain/outputs/export-table.js';
+import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
 import { service } from './set-up.js';
 
 type Cell = string | number | boolean | null;

@@ -6,7 +6,7 @@ import { type Day, formatDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import type { ResolvedRequest } from '../definition/backtest-plan.js';
 import type { IndexDocument } from '../definition/index-document.js';
-import { createPair, isRateAvailable } from '../market/currencies.js';
+import { createPair, isRateAvailable, readRateSeries, refuseRateNotAboveZero, requireRatesAboveZero } from '../market/rates.js';
 import { computeGrowth } from '../market/growth.js';
 import {
   closeOn,
@@ -15,7 +15,6 @@ import {
   type PriceSeries,
   resolveVariant,
 } from '../market/market-data.js';
-import { readRateSeries, refuseRateNotAboveZero, requireRatesAboveZero } from '../market/rates.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';

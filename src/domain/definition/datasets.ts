@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMITS } from '../base/limits.js';
 import { isStoreUnavailable, Refusal } from '../base/refusals.js';
 import { CurrencyCode, defineObject, Id, IsoDate } from '../base/schema.js';
-import { isCurrency } from '../market/currencies.js';
+import { isCurrency } from '../market/rates.js';
 import { DerivedActions, Mapping } from './mapping.js';
 import { LOCAL_AUTHOR } from './versions.js';
 

@@ -5,7 +5,7 @@ import { LIMITS } from '../base/limits.js';
 import { checkFinite, checkShape } from '../base/schema.js';
 import { formatDay, parseValidDay } from '../base/time.js';
 import { describeUnknownCalendar, listExchangeCodes } from '../calendars/calendar.js';
-import { createPair, listUsedPairs } from '../market/currencies.js';
+import { createPair, listUsedPairs } from '../market/rates.js';
 import { hasCash, listVariants, type MarketData } from '../market/market-data.js';
 import { checkAmendments } from './amendments.js';
 import type { BacktestPlan } from './backtest-plan.js';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { raiseToPower } from '#kernels/power.js';
 import { formatShare } from '../base/numbers.js';
 import { CurrencyCode, defineObject, Id, requireExactlyOne } from '../base/schema.js';
-import { findMajorUnit } from '../market/currencies.js';
+import { findMajorUnit } from '../market/rates.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
 import {

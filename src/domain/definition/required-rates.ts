@@ -2,18 +2,9 @@ import type { Finding, Severity } from '../base/findings.js';
 import { findFirstAtLeast } from '../base/numbers.js';
 import { addMonths, type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendars } from '../calendars/calendar.js';
-import {
-  createPair,
-  findFirstRateDay,
-  findMajorUnit,
-  isCurrency,
-  isRateAvailable,
-  listPairs,
-  parsePair,
-} from '../market/currencies.js';
+import { createPair, describeRateBeyond, findFirstRateDay, findInvalidRate, findMajorUnit, isCurrency, isRateAvailable, listPairs, parsePair } from '../market/rates.js';
 import { describeWithoutRate, listValuesWithoutRate } from '../market/growth-terms.js';
 import type { MarketData } from '../market/market-data.js';
-import { describeRateBeyond, findInvalidRate } from '../market/rates.js';
 import { createReferenceSpells, isBlank, type ReferenceSpell } from '../market/reference.js';
 import {
   findListedIdentifiers,

@@ -1,6 +1,6 @@
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
-import { readRateOn } from './currencies.js';
+import { createExchangeRates, findRedenomination, readRateOn, shareRates } from './rates.js';
 import {
   createGrowthKey,
   createWithholding,
@@ -17,7 +17,6 @@ import {
   readReference,
   type ReturnVariant,
 } from './market-data.js';
-import { createExchangeRates, findRedenomination, shareRates } from './rates.js';
 import { findBasis, type MarketBasis, readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
 
 /** Amounts of a session's corporate actions on one security, per share on the new share basis. */

@@ -1,6 +1,6 @@
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
-import { isCurrency, parsePair } from '#domain/market/currencies.js';
+import { isCurrency, parsePair } from '#domain/market/rates.js';
 import type {
   CorporateAction,
   MarketData,

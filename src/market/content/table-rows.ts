@@ -2,7 +2,7 @@ import { compareText } from '#domain/base/findings.js';
 import { isAssetIdentifier } from '#domain/base/schema.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import { RATE_UNITS, type RateUnit, WideSeries } from '#domain/definition/mapping.js';
-import { isCurrency, parsePair } from '#domain/market/currencies.js';
+import { isCurrency, parsePair } from '#domain/market/rates.js';
 import type {
   Membership,
   PriceSeries,

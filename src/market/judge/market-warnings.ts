@@ -4,7 +4,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { findFirstAtLeast, formatPrices } from '#domain/base/numbers.js';
 import { type Day, formatDay, toWeekday } from '#domain/base/time.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
-import { isCurrency, parsePair } from '#domain/market/currencies.js';
+import { isCurrency, parsePair } from '#domain/market/rates.js';
 import { type Adjustment, type CorporateAction, readReference } from '#domain/market/market-data.js';
 import {
   type CloseStep,

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/base/time.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import { findUnit, isCurrency } from '#domain/market/currencies.js';
+import { findUnit, isCurrency } from '#domain/market/rates.js';
 import type { Adjustment, MarketData } from '#domain/market/market-data.js';
 import { type Cell, isTimeOfDay, readText } from '../formats/cells.js';
 import { isFooterText } from '../mapping/footers.js';

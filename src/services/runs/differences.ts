@@ -11,7 +11,7 @@ import type { Calendar } from '#domain/calendars/calendar.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
-import { isRateAvailable } from '#domain/market/currencies.js';
+import { isRateAvailable } from '#domain/market/rates.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { MarketHandle } from '#domain/market/market-handle.js';
 import { createDifferenceRows, DIFFERENCE_TABLES, type DifferenceTable, type ExportFormat } from '#domain/outputs/exports.js';

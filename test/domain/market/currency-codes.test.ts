@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPair, findUnit, isCurrency } from '#domain/market/currencies.js';
+import { createPair, findUnit, isCurrency } from '#domain/market/rates.js';
 import { DeclaredCurrency } from '#domain/definition/datasets.js';
 
 /** Minor units in the spellings of exchanges and vendors, with their main units by ISO 4217. */

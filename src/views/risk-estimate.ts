@@ -6,8 +6,7 @@ import { type Calendars, createDaysCalendar } from '#domain/calendars/calendar.j
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
-import { addSpinOffValue } from '#domain/market/action-effects.js';
-import { createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
+import { addSpinOffValue, createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { estimateFrom, estimateOverRange, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimation.js';

@@ -6,7 +6,7 @@ import { parseValidDay } from '#domain/base/time.js';
 import { RiskModelRequest } from '#domain/risk/risk-models.js';
 import { compareText } from '#domain/base/findings.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { narrowMarket } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimation.js';

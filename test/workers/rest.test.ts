@@ -2,7 +2,7 @@ import { threadId } from 'node:worker_threads';
 import { expect, test } from 'vitest';
 import { openMarketOn } from '#domain/market/session-market.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
-import { createReturnTerms } from '#domain/market/growth-terms.js';
+import { createReturnTerms } from '#domain/market/action-effects.js';
 import { computeGrowth, computeValueIndex } from '#domain/market/growth.js';
 import { type MarketHandle, shareMarket } from '#domain/market/market-handle.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';

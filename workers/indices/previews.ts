@@ -48,7 +48,7 @@ import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { applyDecision } from '#domain/books/rebalance.js';
 import { findAnnouncedRebalance } from '#domain/definition/index-schedule.js';
 import { readPriceSessions, resolveTreatment } from '#domain/definition/treatment.js';
-import type { GrowthTerms } from '#domain/market/growth-terms.js';
+import type { GrowthTerms } from '#domain/market/action-effects.js';
 import { createExchangeRates, requireRate } from '#domain/market/rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import {

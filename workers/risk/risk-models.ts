@@ -8,7 +8,7 @@ import { findFirstAtLeast, findLastAtMost, locateParts } from '#domain/base/numb
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseDay, parseValidDay } from '#domain/base/time.js';
 import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
-import { createReturnTerms } from '#domain/market/growth-terms.js';
+import { createReturnTerms } from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createMarketKey, type MarketHandle } from '#domain/market/market-handle.js';

@@ -23,7 +23,7 @@ import { openMarketOn } from '#domain/market/session-market.js';
 import { estimatePeriodsPerYear, listClosures, type RecordedClosures } from '#domain/calendars/calendar.js';
 import { createSharedDecisions } from '#domain/decide/shared-decisions.js';
 import { parseAcceptedIndex } from '#domain/definition/index-validation.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createMarketKey } from '#domain/market/market-handle.js';

@@ -10,7 +10,7 @@ import { isOutside } from '#domain/books/universe.js';
 import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createExchangeRates } from '#domain/market/rates.js';

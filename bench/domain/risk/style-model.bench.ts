@@ -2,7 +2,7 @@ import { createDaysCalendar } from '#domain/calendars/calendar.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { RiskModelRequest } from '#domain/risk/risk-models.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createGrowthTerms } from '#domain/market/growth-terms.js';
+import { createGrowthTerms } from '#domain/market/action-effects.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { estimateRiskModel } from '#domain/risk/estimation.js';

@@ -27,7 +27,7 @@ import {
   resolveTreatment as documentTreatment,
 } from '../definition/treatment.js';
 import { markMarket } from '../market/growth.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from '../market/action-effects.js';
 import { listVariants, type MarketData, type ReturnVariant } from '../market/market-data.js';
 import type { MarketMark } from '../market/session-market.js';
 import { listPathDates } from '../optimisation/decision-problem.js';

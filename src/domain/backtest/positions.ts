@@ -4,8 +4,7 @@ import { type Book, type BookEvent, type Gap, readBookCurrency } from '../books/
 import type { Compositions } from '../books/compositions.js';
 import { type EventTerms, listEvents } from '../books/events.js';
 import { createIndexTerms } from '../books/index-run.js';
-import { createEffectTable, findEffect } from '../market/action-effects.js';
-import { type GrowthTerms, toShortTerms } from '../market/growth-terms.js';
+import { createEffectTable, findEffect, type GrowthTerms, toShortTerms } from '../market/action-effects.js';
 import { findCarriedUnder, readCarriedClose } from '../market/growth.js';
 import { createExchangeRates } from '../market/rates.js';
 import type { Run } from './run.js';

@@ -1,6 +1,6 @@
 import type { Day } from '../base/time.js';
 import type { TreatmentSpec } from '../definition/index-document.js';
-import { createWithholding, type GrowthTerms, type WithholdingTax } from '../market/growth-terms.js';
+import { createWithholding, type GrowthTerms, type WithholdingTax } from '../market/action-effects.js';
 import { readCarriedClose } from '../market/growth.js';
 import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
 import { createExchangeRates, type ExchangeRates } from '../market/rates.js';

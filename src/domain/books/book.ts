@@ -4,7 +4,7 @@ import type { Day } from '../base/time.js';
 import type { Series } from '../datapoints/series.js';
 import type { ExposureStep, PartName } from '../definition/overlay-type.js';
 import type { DatedRounding, DatedTreatment } from '../definition/treatment.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from '../market/action-effects.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 

@@ -1,7 +1,6 @@
 import type { TreatmentSpec } from '../definition/index-document.js';
 import { type DatedTreatment, findTreatment, readPriceSessions } from '../definition/treatment.js';
-import { addKeptCash, createEffectTable, findEffect } from '../market/action-effects.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import { addKeptCash, createEffectTable, findEffect, type GrowthTerms } from '../market/action-effects.js';
 import { findCarriedUnder, readCarriedClose } from '../market/growth.js';
 import type { Adjustment, CorporateAction } from '../market/market-data.js';
 import type { ExchangeRates } from '../market/rates.js';

@@ -3,8 +3,7 @@ import type { Day } from '../base/time.js';
 import { type IndexDocument, isOverlayDocument, type TreatmentSpec } from '../definition/index-document.js';
 import { readShareTerms } from '../definition/rule-pipeline.js';
 import type { WeightingSpec } from '../definition/weighting.js';
-import { createEffectTable } from '../market/action-effects.js';
-import { createGrowthTerms, type GrowthTerms, toChangingTerms } from '../market/growth-terms.js';
+import { createEffectTable, createGrowthTerms, type GrowthTerms, toChangingTerms } from '../market/action-effects.js';
 import { cutMarket, findCarriedUnder } from '../market/growth.js';
 import {
   ACTION_KINDS,

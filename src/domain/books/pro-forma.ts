@@ -1,6 +1,5 @@
 import type { TreatmentSpec } from '../definition/index-document.js';
-import { computeEffect, computeOpeningFactor, computeShareFactor } from '../market/action-effects.js';
-import { type GrowthTerms, holdsShares } from '../market/growth-terms.js';
+import { computeEffect, computeOpeningFactor, computeShareFactor, type GrowthTerms, holdsShares } from '../market/action-effects.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant, type RightsChoice } from '../market/market-data.js';
 import { computeProceeds, readSpinOff } from './events.js';
 

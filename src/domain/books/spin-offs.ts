@@ -1,6 +1,5 @@
 import { countStaleSessions } from '../definition/treatment.js';
-import { findEffect } from '../market/action-effects.js';
-import { holdsShares } from '../market/growth-terms.js';
+import { findEffect, holdsShares } from '../market/action-effects.js';
 import { findCarriedUnder } from '../market/growth.js';
 import { requireRate } from '../market/rates.js';
 import { readPanelRow } from '../market/session-market.js';

@@ -2,16 +2,7 @@ import { sumHoldingValue } from '#kernels/sums/sums.js';
 import { Refusal } from '../base/refusals.js';
 import { formatDay } from '../base/time.js';
 import { countStaleSessions, findTreatment, readPriceSessions, roundsAny } from '../definition/treatment.js';
-import {
-  addKeptCash,
-  computeBoughtValue,
-  computeOpening,
-  computeShareFactor,
-  findEffect,
-  NO_EFFECT,
-  readEffect,
-} from '../market/action-effects.js';
-import { holdsShares, toShortTerms } from '../market/growth-terms.js';
+import { addKeptCash, computeBoughtValue, computeOpening, computeShareFactor, findEffect, holdsShares, NO_EFFECT, readEffect, toShortTerms } from '../market/action-effects.js';
 import {
   computeDividendPoints,
   computeEarlyIncome,

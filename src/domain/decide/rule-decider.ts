@@ -44,8 +44,7 @@ import { readValues, type SelectionScope, type Verdict } from '../definition/sel
 import { applyStoreDefaults, countStaleSessions, readPriceSessions } from '../definition/treatment.js';
 import { createWeights, type RawWeights, type WeighedSecurities } from '../definition/weighting-classes.js';
 import type { WeightingSpec } from '../definition/weighting.js';
-import { valueSpinOff } from '../market/action-effects.js';
-import { createGrowthTerms, createReturnTerms } from '../market/growth-terms.js';
+import { createGrowthTerms, createReturnTerms, valueSpinOff } from '../market/action-effects.js';
 import { computeGrowth } from '../market/growth.js';
 import type { CorporateAction } from '../market/market-data.js';
 import { createExchangeRates, requireRate } from '../market/rates.js';

@@ -3,7 +3,7 @@ import { findFirstAtLeast } from '../base/numbers.js';
 import { addMonths, type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { createPair, describeRateBeyond, findFirstRateDay, findInvalidRate, findMajorUnit, isCurrency, isRateAvailable, listPairs, parsePair } from '../market/rates.js';
-import { describeWithoutRate, listValuesWithoutRate } from '../market/growth-terms.js';
+import { describeWithoutRate, listValuesWithoutRate } from '../market/action-effects.js';
 import type { MarketData } from '../market/market-data.js';
 import { createReferenceSpells, isBlank, type ReferenceSpell } from '../market/reference.js';
 import {

@@ -1,29 +1,7 @@
 import { allocateRetainedFloats, releaseAtRest } from '#base/memory.js';
 import { createValuePanel } from '#kernels/engines/value-panel.js';
 import { isWorkPaged } from '#kernels/memory/paged-memory.js';
-import {
-  carryClose,
-  computeGrowthStep,
-  createEffectTable,
-  createTermsBySession,
-  type EffectTable,
-  findEffect,
-  findEffectAfter,
-  NO_EFFECT,
-  readEffect,
-  type SecurityEffect,
-  shareEffects,
-} from './action-effects.js';
-import {
-  createGrowthKey,
-  createGrowthTermsKey,
-  type GrowthTerms,
-  holdsShares,
-  selectTermsUntil,
-  toCloseTerms,
-  toHoldingTerms,
-  withoutSpinOffs,
-} from './growth-terms.js';
+import { carryClose, computeGrowthStep, createEffectTable, createGrowthKey, createGrowthTermsKey, createTermsBySession, type EffectTable, findEffect, findEffectAfter, type GrowthTerms, holdsShares, NO_EFFECT, readEffect, type SecurityEffect, selectTermsUntil, shareEffects, toCloseTerms, toHoldingTerms, withoutSpinOffs } from './action-effects.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { MarketData } from './market-data.js';
 import { createExchangeRates, type ExchangeRates, findRedenomination, requireRate, shareRates } from './rates.js';

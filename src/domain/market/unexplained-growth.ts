@@ -1,14 +1,6 @@
 import { formatPrices } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import {
-  adjustClose,
-  combineEffects,
-  computeEffect,
-  computeGrowthStep,
-  NO_EFFECT,
-  type SessionEffect,
-} from './action-effects.js';
-import { createSecurityTerms } from './growth-terms.js';
+import { adjustClose, combineEffects, computeEffect, computeGrowthStep, createSecurityTerms, NO_EFFECT, type SessionEffect } from './action-effects.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from './market-data.js';
 
 /** Maximum difference of a growth from 1 without a warning, if no action explains the growth. */

@@ -54,7 +54,7 @@ import {
 } from '../definition/index-document.js';
 import { readObjective } from '../definition/optimisation.js';
 import { countStaleSessions } from '../definition/treatment.js';
-import { createReturnTerms } from '../market/growth-terms.js';
+import { createReturnTerms } from '../market/action-effects.js';
 import { computeGrowth } from '../market/growth.js';
 import { hasLeftMarket, type SessionMarket } from '../market/session-market.js';
 import { EXPOSURE_SESSIONS, STYLE_FIELDS } from '../risk/factors.js';

@@ -14,7 +14,7 @@ import { checkConstraintFields, checkSpecFields } from '../definition/field-uses
 import type { OptimisationRequest } from '../definition/optimisation-requests.js';
 import { checkOptimisation, type OptimisationSpec } from '../definition/optimisation.js';
 import { findCompositionDate } from '../definition/schedule.js';
-import { createReturnTerms } from '../market/growth-terms.js';
+import { createReturnTerms } from '../market/action-effects.js';
 import { computeGrowth } from '../market/growth.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findCoverage, findReturnSpan, isEstimable, type ReturnSpan } from '../risk/return-panel.js';

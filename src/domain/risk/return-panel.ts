@@ -5,19 +5,7 @@ import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
-import {
-  addSpinOffValue,
-  combineEffects,
-  convertEffect,
-  computeEffect,
-  computeGrowthStep,
-  countSharesOfPayments,
-  NO_EFFECT,
-  type SessionAmounts,
-  type SessionEffect,
-  spreadPayments,
-} from '../market/action-effects.js';
-import { createGrowthTermsKey, createWithholding, type GrowthTerms } from '../market/growth-terms.js';
+import { addSpinOffValue, combineEffects, computeEffect, computeGrowthStep, convertEffect, countSharesOfPayments, createGrowthTermsKey, createWithholding, type GrowthTerms, NO_EFFECT, type SessionAmounts, type SessionEffect, spreadPayments } from '../market/action-effects.js';
 import { readGrowthRow } from '../market/growth.js';
 import { findMissingBars, listRowsWithBar, type MarketData } from '../market/market-data.js';
 import { readRateSeries } from '../market/rates.js';

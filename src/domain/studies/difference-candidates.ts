@@ -3,7 +3,7 @@ import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
 import { type IndexDocument, isRuleDocument } from '../definition/index-document.js';
-import { createWithholding } from '../market/growth-terms.js';
+import { createWithholding } from '../market/action-effects.js';
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';

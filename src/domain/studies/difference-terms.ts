@@ -34,7 +34,7 @@ import {
 import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
 import { findOverlayType } from '../definition/overlays.js';
 import { markMarket, replaceFields, replaceSecurities } from '../market/growth.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from '../market/action-effects.js';
 import {
   type CorporateAction,
   type MarketData,

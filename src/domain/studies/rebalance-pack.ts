@@ -4,7 +4,7 @@ import { computeQuantile, formatNumber } from '../base/numbers.js';
 import { type Refusal, refuseWithFindings } from '../base/refusals.js';
 import { AssetIdentifier, defineObject, IsoDate, requireExactlyOne } from '../base/schema.js';
 import { formatDay } from '../base/time.js';
-import type { GrowthTerms } from '../market/growth-terms.js';
+import type { GrowthTerms } from '../market/action-effects.js';
 import { readCarriedClose } from '../market/growth.js';
 import { ACTION_KINDS, type ActionType, type CorporateAction } from '../market/market-data.js';
 import type { ExchangeRates } from '../market/rates.js';

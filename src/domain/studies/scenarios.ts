@@ -7,7 +7,7 @@ import { refuseWithFindings } from '../base/refusals.js';
 import { isReversed } from '../base/requested-dates.js';
 import { defineObject, IsoDate } from '../base/schema.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
-import { createSecurityTerms } from '../market/growth-terms.js';
+import { createSecurityTerms } from '../market/action-effects.js';
 import { computeGrowth } from '../market/growth.js';
 import { closeOn } from '../market/market-data.js';
 import { RATE_MAX } from '../market/rates.js';

@@ -9,7 +9,7 @@ import { createRunRecord } from '#domain/backtest/record.js';
 import { formatDay, toCivilDate } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createGrowthTerms } from '#domain/market/growth-terms.js';
+import { createGrowthTerms } from '#domain/market/action-effects.js';
 import { createAttributionView, createGroupsView } from '#views/attribution.js';
 import { createReconcileView } from '#views/reconcile.js';
 import { encodeRecord } from '#views/json/record.js';

@@ -6,7 +6,7 @@ import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { estimateRiskModel } from '#domain/risk/estimation.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { referenceEngine } from '#kernels/engines/reference.js';

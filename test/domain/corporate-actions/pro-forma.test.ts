@@ -7,7 +7,7 @@ import {
   listOffers,
 } from '#domain/books/pro-forma.js';
 import { applyToLots } from '#domain/personal/account-backtest.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { listAnnouncedDividends, listPaidDividends } from '#domain/books/announced-dividends.js';
-import { createGrowthTerms } from '#domain/market/growth-terms.js';
+import { createGrowthTerms } from '#domain/market/action-effects.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { computeGrowth, readGrowthRow } from '#domain/market/growth.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
-import { addSpinOffValue } from '#domain/market/action-effects.js';
+import { addSpinOffValue, createSecurityTerms } from '#domain/market/action-effects.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { computeDailyReturns } from '#domain/risk/return-panel.js';
 import { computePriceSeries } from '#market/serve/price-series.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createExchangeRates } from '#domain/market/rates.js';
-import { createGrowthTerms, createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createGrowthTerms, createSecurityTerms } from '#domain/market/action-effects.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { locateHoldings, readSecurityAsKnown, RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';

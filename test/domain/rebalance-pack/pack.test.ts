@@ -8,7 +8,7 @@ import {
   reconcilePacks,
 } from '#domain/studies/rebalance-pack.js';
 import { createExchangeRates } from '#domain/market/rates.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createDaysCalendar } from '#domain/calendars/calendar.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createSecurityTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
-import { addSpinOffValue } from '#domain/market/action-effects.js';
+import { addSpinOffValue, createSecurityTerms, type GrowthTerms } from '#domain/market/action-effects.js';
 import { type ActionType, type CorporateAction, type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import {

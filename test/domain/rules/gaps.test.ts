@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createGrowthTerms } from '#domain/market/growth-terms.js';
+import { createGrowthTerms } from '#domain/market/action-effects.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
 import { createBarHistory } from '#domain/risk/return-panel.js';

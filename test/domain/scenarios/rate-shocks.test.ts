@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openMarketOn } from '#domain/market/session-market.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import type { Refusal } from '#domain/base/refusals.js';
 import { computeShockScenario, type ScenarioMarket, type Shock } from '#domain/studies/scenarios.js';
 import { formatDay } from '#domain/base/time.js';

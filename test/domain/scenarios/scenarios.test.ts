@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import { createSecurityTerms } from '#domain/market/growth-terms.js';
+import { createSecurityTerms } from '#domain/market/action-effects.js';
 import { openMarketOn } from '#domain/market/session-market.js';
 import { checkShape } from '#domain/base/schema.js';
 import {

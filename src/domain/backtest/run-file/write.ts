@@ -1,7 +1,7 @@
 import { isEqual, NUMBER_TYPES, type Numbers, type NumberType } from '../../base/numbers.js';
 import { type Book, markEverHeld, readBookCurrency } from '../../books/book.js';
 import { createIndexTerms } from '../../books/index-run.js';
-import { createGrowthTermsKey } from '../../market/growth-terms.js';
+import { createGrowthTermsKey } from '../../market/action-effects.js';
 import { createExchangeRates } from '../../market/rates.js';
 import { createRunRecord, packRecord, REBALANCES } from '../record.js';
 import type { Run } from '../run.js';

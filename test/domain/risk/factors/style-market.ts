@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
-import { createGrowthTerms } from '#domain/market/growth-terms.js';
+import { createGrowthTerms } from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';

@@ -2,12 +2,7 @@ import { readdirSync, writeFileSync, readFileSync } from 'node:fs';
 import { basename, join, extname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Day, formatDay, parseDay } from '#domain/base/time.js';
-import { AliasFile, RuleFile } from '#domain/calendars/date-rules.js';
-import {
-  createCalendarFileName,
-  type ExchangeCalendars,
-  indexCalendars,
-} from '#domain/calendars/exchange-calendars.js';
+import { AliasFile, createCalendarFileName, type ExchangeCalendars, indexCalendars, RuleFile } from '#domain/calendars/exchange-calendars.js';
 import {
   compareSessions,
   type Corrections,

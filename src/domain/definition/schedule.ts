@@ -13,7 +13,7 @@ import {
   toWeekday,
 } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/date-rules.js';
+import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/exchange-calendars.js';
 import { reportUnreadParameters } from './catalogue.js';
 
 /** Rebalance with its date, and the session at whose close it took effect. */

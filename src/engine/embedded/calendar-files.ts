@@ -1,6 +1,5 @@
 // Replaces `src/market/serve/calendar-files.ts`, which reads files, in the bundle.
-import { createCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
-import { CalendarIndex } from '#domain/calendars/date-rules.js';
+import { CalendarIndex, createCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
 
 /** JSON of the files of the calendar folder by file name, inserted by the build. */
 declare const EMBEDDED_CALENDARS: string;

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CalendarIndex } from '#domain/calendars/date-rules.js';
-import { createCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
+import { CalendarIndex, createCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
 
 /** Folder of the calendars supplied with the service. */
 export const CALENDAR_FOLDER = fileURLToPath(new URL('../../../../data/calendars', import.meta.url));

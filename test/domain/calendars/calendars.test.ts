@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createCalendars } from '#domain/calendars/exchange-calendars.js';
-import { CalendarIndex, type RuleFile } from '#domain/calendars/date-rules.js';
+import { CalendarIndex, createCalendars, type RuleFile } from '#domain/calendars/exchange-calendars.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 
 const coverage = { from: '2020-01-01', publishedTo: '2021-12-31', to: '2022-12-31' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { listObservedDays, parseObservance } from '#domain/calendars/date-rules.js';
+import { listObservedDays, parseObservance } from '#domain/calendars/exchange-calendars.js';
 import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 
 const isWeekday = (day: number) => toWeekday(day) < 5;

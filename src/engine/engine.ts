@@ -30,10 +30,9 @@ import { checkConstraintSet } from '#domain/definition/constraint-sets.js';
 import { fillPlugins, removeComputedParts, type StoredPluginCode } from '#domain/definition/document-expressions.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/definition/field-uses.js';
 import { type IndexDocument, isRuleDocument, type TreatmentSpec } from '#domain/definition/index-document.js';
-import { checkOnMarket, validateIndex } from '#domain/definition/index-validation.js';
+import { assertDecides, checkOnMarket, validateIndex } from '#domain/definition/index-validation.js';
 import { readOptimisationRequest } from '#domain/definition/optimisation-requests.js';
 import { reportMissingReturns } from '#domain/definition/optimisation.js';
-import { assertDecides } from '#domain/definition/overlay-checks.js';
 import {
   addPluginDefaults,
   checkPlugin,

@@ -14,7 +14,7 @@ import { listConstraintSpecs } from '#domain/definition/constraints.js';
 import { listReturnsSpecs } from '#domain/definition/expected-returns.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/definition/field-uses.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
-import { checkOnMarket, findUnknownRowSecurities } from '#domain/definition/index-validation.js';
+import { assertDecides, checkOnMarket, findUnknownRowSecurities } from '#domain/definition/index-validation.js';
 import { listObjectiveSpecs } from '#domain/definition/objectives.js';
 import {
   OptimisationDocument,
@@ -23,7 +23,6 @@ import {
   readOptimisationRequest,
 } from '#domain/definition/optimisation-requests.js';
 import { type OptimisationSpec, reportMissingReturns } from '#domain/definition/optimisation.js';
-import { assertDecides } from '#domain/definition/overlay-checks.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { OptimisationPayload } from '#domain/outputs/jobs.js';

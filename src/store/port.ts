@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import type { ProducedBytes } from '#base/bytes.js';
+import type { ProducedBytes } from '#base/memory.js';
 import type { CommitEvent, CommitEventType } from '#domain/definition/commit-events.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { DOCUMENT_KINDS } from './document-identity.js';

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/bytes.js';
+import { decodeUtf8 } from '#base/memory.js';
 import {
   type BlockName,
   DETACHMENT_WIDTH,

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { Deserializer, Serializer } from 'node:v8';
-import { joinBytes, type ProducedBytes } from '#base/bytes.js';
-import { allocateRetainedMemory, releaseAtRest } from '#base/memory.js';
+import { allocateRetainedMemory, joinBytes, type ProducedBytes, releaseAtRest } from '#base/memory.js';
 import {
   CHECKPOINT_FORMAT,
   createCheckpoint,

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/bytes.js';
+import { decodeUtf8 } from '#base/memory.js';
 import type { DatedSeries } from '../analytics/relative-returns.js';
 import type { BacktestMetrics } from '../analytics/returns.js';
 import type { Finding } from '../base/findings.js';

@@ -1,4 +1,4 @@
-import type { ProducedBytes } from '#base/bytes.js';
+import type { ProducedBytes } from '#base/memory.js';
 import { LIMITS } from '../../base/limits.js';
 import type { Compositions } from '../../books/compositions.js';
 import { createShareChangeTerms } from '../../books/state.js';

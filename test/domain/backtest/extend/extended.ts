@@ -20,7 +20,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { listActions, openMarketSince, shareMarket } from '#domain/market/market-handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/content-hash.js';
-import { joinBytes } from '#base/bytes.js';
+import { joinBytes } from '#base/memory.js';
 import { encodeRecord } from '#views/json/record.js';
 import { decodeState, encodeState } from '#workers/runs/backtest.js';
 import { expectEqual } from '../../../equal.js';

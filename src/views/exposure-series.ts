@@ -1,6 +1,6 @@
 import { computeEffectiveAssets, computeGrossEffectiveAssets } from '#domain/analytics/concentration.js';
 import type { Day } from '#domain/base/time.js';
-import { createGroupNumbers, type GroupOfDay } from '#domain/market/reference.js';
+import { createGroupNumbers, type GroupOfDay } from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { AVERAGE_COUNT } from '#kernels/sums/weighted-percentiles.js';
 import {

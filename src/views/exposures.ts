@@ -10,7 +10,7 @@ import {
   listGroupSpells,
   readClassification,
   SINGLE_GROUPS,
-} from '#domain/market/reference.js';
+} from '#domain/market/market-data.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   completeFigures,

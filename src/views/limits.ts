@@ -23,8 +23,7 @@ import {
   watchLimits,
   watchMeasuredDates,
 } from '#domain/definition/limit-monitoring.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { createGroupsByDay, listIssuerSpells } from '#domain/market/reference.js';
+import { createGroupsByDay, listIssuerSpells, type MarketData } from '#domain/market/market-data.js';
 import { createUncached, type DatedFigures, type FigureCache } from './dated-figures.js';
 import { MISSING_INTEGER, type Producer, toTextValues, yieldBatches } from './formats/batch.js';
 import { openPanelRows } from './run-columns.js';

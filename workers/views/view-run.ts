@@ -26,16 +26,7 @@ import {
   type RowWatch,
   type WatchedContext,
 } from '#domain/definition/limit-monitoring.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import {
-  createGroupsByDay,
-  createSingleGroup,
-  type GroupOfDay,
-  listGroupSpells,
-  listIssuerSpells,
-  SINGLE_GROUPS,
-  UNCLASSIFIED,
-} from '#domain/market/reference.js';
+import { createGroupsByDay, createSingleGroup, type GroupOfDay, listGroupSpells, listIssuerSpells, type MarketData, SINGLE_GROUPS, UNCLASSIFIED } from '#domain/market/market-data.js';
 import { readDatapoints } from '#domain/optimisation/decision-problem.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import {

@@ -25,8 +25,7 @@ import { listReferences } from '../definition/references.js';
 import { findLateRates } from '../definition/required-rates.js';
 import { BacktestFields } from '../definition/runs.js';
 import type { StrategyDocument } from '../definition/strategies.js';
-import type { MarketData, ReturnVariant } from '../market/market-data.js';
-import { createReferenceSpells } from '../market/reference.js';
+import { createReferenceSpells, type MarketData, type ReturnVariant } from '../market/market-data.js';
 
 /**
  * Checks a plan against the market before the run and refuses a plan that cannot run.

@@ -1,8 +1,7 @@
 import { findFirstAtLeast } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
-import type { ReferenceValue } from '../market/market-data.js';
-import { createReferenceSpells, type ReferenceSpell } from '../market/reference.js';
+import { createReferenceSpells, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { computeBetas, createMarketReturns } from './beta.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';

@@ -1,7 +1,6 @@
 import { addMonths, type Day, formatDay, toCivilDate, toDay } from '../base/time.js';
-import { ACTION_KINDS, type MarketData } from '../market/market-data.js';
+import { ACTION_KINDS, createReferenceSpells, isBlank, type MarketData } from '../market/market-data.js';
 import { readRateOn } from '../market/rates.js';
-import { createReferenceSpells, isBlank } from '../market/reference.js';
 import { BeforeMarketError } from '../market/session-market.js';
 import { findLastAtMost } from '../base/numbers.js';
 

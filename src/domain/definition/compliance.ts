@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { computeDotProduct, formatShare } from '../base/numbers.js';
 import { defineObject } from '../base/schema.js';
 import type { Day } from '../base/time.js';
-import type { MarketData } from '../market/market-data.js';
-import { createGroupsByDay, listIssuerSpells } from '../market/reference.js';
+import { createGroupsByDay, listIssuerSpells, type MarketData } from '../market/market-data.js';
 
 /** Weights at a close, as the input of limits. */
 export interface Holdings {

@@ -2,8 +2,7 @@ import { findNearestName } from '#base/nearest-name.js';
 import type { Finding } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import type { MarketData } from '../market/market-data.js';
-import { createReferenceSpells, listGroupSpells, readClassification, UNCLASSIFIED } from '../market/reference.js';
+import { createReferenceSpells, listGroupSpells, type MarketData, readClassification, UNCLASSIFIED } from '../market/market-data.js';
 import {
   type BoundedMeasure,
   type BoundSide,

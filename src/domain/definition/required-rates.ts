@@ -4,8 +4,7 @@ import { addMonths, type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { createPair, describeRateBeyond, findFirstRateDay, findInvalidRate, findMajorUnit, isCurrency, isRateAvailable, listPairs, parsePair } from '../market/rates.js';
 import { describeWithoutRate, listValuesWithoutRate } from '../market/action-effects.js';
-import type { MarketData } from '../market/market-data.js';
-import { createReferenceSpells, isBlank, type ReferenceSpell } from '../market/reference.js';
+import { createReferenceSpells, isBlank, type MarketData, type ReferenceSpell } from '../market/market-data.js';
 import {
   findListedIdentifiers,
   type IndexContext,

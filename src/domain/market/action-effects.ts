@@ -2,9 +2,8 @@ import { compareText } from '../base/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData, readReference, type ReferenceValue, type ReturnVariant } from './market-data.js';
+import { ACTION_KINDS, type Adjustment, type CorporateAction, createReferenceSpells, findSpell, isBlank, type MarketData, readReference, type ReferenceValue, type ReturnVariant } from './market-data.js';
 import { createExchangeRates, findRedenomination, readRateOn, shareRates } from './rates.js';
-import { createReferenceSpells, findSpell, isBlank } from './reference.js';
 import { findBasis, type MarketBasis, readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
 
 /** Fraction that is withheld from ordinary dividends: a single rate, or rates by value of a reference field. */

@@ -1,8 +1,7 @@
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import { carryCloses, type MarketData, type PriceSeries } from './market-data.js';
-import { createReferenceSpells, findSpell, isBlank } from './reference.js';
+import { carryCloses, createReferenceSpells, findSpell, isBlank, type MarketData, type PriceSeries } from './market-data.js';
 import type { SessionMarket } from './session-market.js';
 
 /** Unit of a currency: its main unit, and the number of main units per unit. */

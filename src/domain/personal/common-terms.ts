@@ -7,7 +7,7 @@ import { readGroup } from '../datapoints/expression-tree.js';
 import { createEffectTable } from '../market/action-effects.js';
 import { findCarriedUnder } from '../market/growth.js';
 import { createExchangeRates } from '../market/rates.js';
-import { createReferenceSpells, findSpell } from '../market/reference.js';
+import { createReferenceSpells, findSpell } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { computeWeightsBefore } from '../optimisation/derived-index.js';
 import { createLoadings } from '../risk/factors.js';

@@ -7,9 +7,8 @@ import { type Day, formatDay } from '../base/time.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
 import { addSpinOffValue, combineEffects, computeEffect, computeGrowthStep, convertEffect, countSharesOfPayments, createGrowthTermsKey, createWithholding, type GrowthTerms, NO_EFFECT, type SessionAmounts, type SessionEffect, spreadPayments } from '../market/action-effects.js';
 import { readGrowthRow } from '../market/growth.js';
-import { findMissingBars, listRowsWithBar, type MarketData } from '../market/market-data.js';
+import { createReferenceSpells, findMissingBars, isBlank, listRowsWithBar, type MarketData } from '../market/market-data.js';
 import { readRateSeries } from '../market/rates.js';
-import { createReferenceSpells, isBlank } from '../market/reference.js';
 import { assertSecurity, readPanelRow, type SessionMarket } from '../market/session-market.js';
 
 /** Effects of the actions of a market on prices, by ex-date, then in the order of the actions. */

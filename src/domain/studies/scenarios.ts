@@ -9,9 +9,8 @@ import { defineObject, IsoDate } from '../base/schema.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { createSecurityTerms } from '../market/action-effects.js';
 import { computeGrowth } from '../market/growth.js';
-import { closeOn } from '../market/market-data.js';
+import { closeOn, listGroupSpells } from '../market/market-data.js';
 import { RATE_MAX } from '../market/rates.js';
-import { listGroupSpells } from '../market/reference.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 
 /** Holding on the date of a scenario. */

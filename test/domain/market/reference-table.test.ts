@@ -1,9 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/definition/index-document.js';
-import type { MarketData, ReferenceRow } from '#domain/market/market-data.js';
+import { createReferenceSpells, findSpell, type MarketData, type ReferenceRow } from '#domain/market/market-data.js';
 import { findMissingRates } from '#domain/definition/required-rates.js';
-import { createReferenceSpells, findSpell } from '#domain/market/reference.js';
 
 function createMarket(
   identifiers: readonly string[],

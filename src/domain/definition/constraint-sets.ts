@@ -7,7 +7,7 @@ import { createReferenceSpells, type MarketData } from '../market/market-data.js
 import { checkParams, listNamedAssets } from './catalogue.js';
 import { CONSTRAINT_ROWS_MAX, type ConstraintClass, ConstraintRow, isBoundPath, NO_GROUP } from './constraint-class.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './constraints.js';
-import { parseExpressions, parseRows } from './expression-texts.js';
+import { parseExpressions, parseRows } from './document-expressions.js';
 import { checkExpressionLength } from './index-checks.js';
 import { stateRowDefaults } from './index-document.js';
 import { listCalledIndices } from './references.js';

@@ -7,7 +7,7 @@ import { checkParams } from './catalogue.js';
 import { ConstraintRow, findStepParameter, isBoundPath, RelaxEntry } from './constraint-class.js';
 import { checkRows, validateConstraints } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
-import { parseRequest } from './expression-texts.js';
+import { parseRequest } from './document-expressions.js';
 import {
   createErrorFinding,
   DerivationPayload,

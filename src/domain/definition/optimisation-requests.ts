@@ -5,7 +5,7 @@ import { assertNoErrors } from '../base/refusals.js';
 import { checkShape, defineObject, Id, IsoDate } from '../base/schema.js';
 import { CONSTRAINT_ROWS_MAX, ConstraintRow } from './constraint-class.js';
 import { checkRows } from './constraint-sets.js';
-import { parseRequest } from './expression-texts.js';
+import { parseRequest } from './document-expressions.js';
 import { stateRowDefaults } from './index-document.js';
 import { checkOptimisation, optimisationFields } from './optimisation.js';
 

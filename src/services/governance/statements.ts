@@ -27,7 +27,7 @@ import { type DocumentStore, parseStored } from '#store/port.js';
 import { findCurrentReach } from '#store/reach.js';
 import { readTable } from '../daily-plans/checks.js';
 import { findIndex, findReferencedStore, requireIndex } from '../indices/documents.js';
-import { listRegisteredErrors } from '../publication/errors.js';
+import { listRegisteredErrors } from '../publication/closes.js';
 import type { Publications } from '../publication/publications.js';
 import type { Exports } from '../runs/exports.js';
 import type { Context } from '../shared/context.js';

@@ -34,28 +34,7 @@ import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/ap
 import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
-import {
-  type AppendedClose,
-  assertNoPartialClose,
-  createEntryWriter,
-  type Disagreement,
-  findDisagreements,
-  findLastDate,
-  findPartialCloses,
-  listAppendedCloses,
-  type Log,
-  measureDisagreements,
-  readCloses,
-} from './closes.js';
-import {
-  createLevelError,
-  createTreatedRequest,
-  listRegisteredErrors,
-  type NewError,
-  readCorrection,
-  registerError,
-  treatErrors,
-} from './errors.js';
+import { type AppendedClose, assertNoPartialClose, createEntryWriter, createLevelError, createTreatedRequest, type Disagreement, findDisagreements, findLastDate, findPartialCloses, listAppendedCloses, listRegisteredErrors, type Log, measureDisagreements, type NewError, readCloses, readCorrection, registerError, treatErrors } from './closes.js';
 
 const NAMED_DATES_MAX = 100;
 

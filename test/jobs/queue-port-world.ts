@@ -1,6 +1,6 @@
 import { afterEach } from 'vitest';
 import type { TaskProgress } from '#jobs/port/compute-pool.js';
-import type { PausedKinds } from '#jobs/port/paused-kinds.js';
+import type { PausedKinds } from '#jobs/port/job-kind.js';
 import type { Claim, ClaimOrder, JobQueue, NewJob, QueueLimits } from '#jobs/port/queue.js';
 import type { DocumentStore } from '#store/port.js';
 import { RETRIES_AT_ONCE } from './retries-at-once.js';

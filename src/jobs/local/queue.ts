@@ -49,7 +49,7 @@ import {
   type LifeEvent,
 } from '../port/life-cycle.js';
 import { createListing, type LostJobs, readLostJobs } from '../port/listing.js';
-import { getJobKind, type PausedKinds } from '../port/paused-kinds.js';
+import { getJobKind, type PausedKinds } from '../port/job-kind.js';
 import {
   createAuthorship,
   type JobIdentity,

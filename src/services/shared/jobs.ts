@@ -12,9 +12,8 @@ import {
   type JobSubject,
   listKindsDeletedWith,
 } from '#domain/outputs/jobs.js';
-import type { Attempt, Jobs, JobSystem, Submission } from '#jobs/port/job-kind.js';
+import type { Attempt, Jobs, JobSystem, PausedKinds, Submission } from '#jobs/port/job-kind.js';
 import { isTerminal, type JobStatus } from '#jobs/port/life-cycle.js';
-import type { PausedKinds } from '#jobs/port/paused-kinds.js';
 import type { JobQuery, LocatedJob, PartOutput, StoredInput, WrittenParts } from '#jobs/port/queue.js';
 import type { PortableTaskName } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks } from '#jobs/tasks/messages.js';

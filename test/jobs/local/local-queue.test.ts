@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createLocalQueue } from '#jobs/local/queue.js';
-import { createPausedKinds } from '#jobs/port/paused-kinds.js';
+import { createPausedKinds } from '#jobs/port/job-kind.js';
 import type { EndedJob, NewJob, QueueLimits } from '#jobs/port/queue.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';

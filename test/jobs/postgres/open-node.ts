@@ -1,4 +1,4 @@
-import { createPausedKinds, type PausedKinds } from '#jobs/port/paused-kinds.js';
+import { createPausedKinds, type PausedKinds } from '#jobs/port/job-kind.js';
 import { createPostgresQueue, type Notices } from '#jobs/distributed/queue.js';
 import type { JobQueue, QueueLimits } from '#jobs/port/queue.js';
 import { Refusal } from '#domain/base/refusals.js';

@@ -15,7 +15,7 @@ import {
   WorkerLost,
 } from './port/compute-pool.js';
 import type { Attempt, Completion, JobKind, JobSystem, NodeLimits, Submission } from './port/job-kind.js';
-import type { JobStatus } from './port/life-cycle.js';
+import { type JobIdentity, type JobStatus, selectLogFields } from './port/life-cycle.js';
 import { runParts } from './port/parts.js';
 import type {
   Claim,
@@ -28,7 +28,6 @@ import type {
   RetainedPartsStore,
   WaitingJob,
 } from './port/queue.js';
-import { type JobIdentity, selectLogFields } from './port/record.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks/catalogue.js';
 
 interface RunningAttempt {

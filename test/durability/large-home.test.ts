@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { LIMITS } from '#domain/base/limits.js';
-import type { JobStatus } from '#jobs/port/life-cycle.js';
+import type { JobRecord, JobStatus } from '#jobs/port/life-cycle.js';
 import { openHome } from '#store/home/home.js';
-import type { JobRecord } from '#jobs/port/record.js';
 import { openStore } from '#store/open-store.js';
 import { startService } from '../cli/process.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';

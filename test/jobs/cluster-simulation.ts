@@ -1,7 +1,6 @@
 import { Refusal } from '#domain/base/refusals.js';
 import type { JobKind } from '#jobs/port/job-kind.js';
-import type { JobRecord } from '#jobs/port/record.js';
-import { isTerminal } from '#jobs/port/life-cycle.js';
+import { isTerminal, type JobRecord } from '#jobs/port/life-cycle.js';
 import type { ArtifactRef } from '#store/port.js';
 import { seeded } from '../seeded.js';
 import { createAgenda } from './simulation/agenda.js';

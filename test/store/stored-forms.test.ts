@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { RunDocument } from '#domain/definition/runs.js';
 import { VERSIONED_KINDS } from '#domain/definition/versions.js';
-import { readJobRecord } from '#jobs/port/record.js';
+import { readJobRecord } from '#jobs/port/life-cycle.js';
 import { DOCUMENT_KINDS } from '#store/document-identity.js';
 import { loadVersion, readHead } from '#store/history/history.js';
 import { openDocumentsReader } from '#store/lmdb/documents-reader.js';

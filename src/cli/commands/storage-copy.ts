@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { DatasetDocument } from '#domain/definition/datasets.js';
 import { createJobRow } from '#jobs/distributed/job-documents.js';
 import { advanceSequence } from '#jobs/distributed/job-rows.js';
-import { readJobRecord } from '#jobs/port/record.js';
+import { readJobRecord } from '#jobs/port/life-cycle.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createSharedStoreFiles } from '#services/stores/files.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';

@@ -18,29 +18,8 @@ import {
   type Waiting,
 } from '../port/queue.js';
 import { assertCallbackLimit, createCallback, putDeliveries, renewRecord, requireInput } from '../port/callbacks.js';
-import {
-  advance,
-  computeDelayMs,
-  createLife,
-  findStoredResult,
-  type ImpossibleReason,
-  isTerminal,
-  type JobLife,
-  type JobStatus,
-  type LifeEvent,
-  startLife,
-} from '../port/life-cycle.js';
+import { advance, computeDelayMs, computeLifeLimits, createAuthorship, createLife, findStoredResult, type ImpossibleReason, isTerminal, type JobIdentity, type JobLife, type JobRecord, type JobStatus, type LifeEvent, listResults, readJobRecord, splitRecord, startLife, toStatus } from '../port/life-cycle.js';
 import { createListing } from '../port/listing.js';
-import {
-  computeLifeLimits,
-  createAuthorship,
-  type JobIdentity,
-  type JobRecord,
-  listResults,
-  readJobRecord,
-  splitRecord,
-  toStatus,
-} from '../port/record.js';
 import {
   ABSENT_JOB,
   type Beat,

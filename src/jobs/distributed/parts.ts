@@ -15,7 +15,7 @@ import type {
   WaitingJob,
   WrittenParts,
 } from '../port/queue.js';
-import { type JobIdentity, splitRecord } from '../port/record.js';
+import { type JobIdentity, splitRecord } from '../port/life-cycle.js';
 import { BEAT_MS_MIN, createNotificationBuffer } from './heartbeats.js';
 import { parseRecord } from './job-documents.js';
 import { formatPriorityOrder, formatRowLane } from './job-rows.js';

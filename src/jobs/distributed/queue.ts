@@ -25,10 +25,9 @@ import {
 import { createEvent, endJob } from '../port/callbacks.js';
 import type { Clock } from '../port/clock.js';
 import type { Lane, TaskProgress } from '../port/compute-pool.js';
-import { isTerminal, type JobStatus, type LifeEvent } from '../port/life-cycle.js';
+import { isTerminal, type JobRecord, type JobStatus, type LifeEvent, selectLogFields, toStatus } from '../port/life-cycle.js';
 import { createJobListeners, type JobListeners } from '../port/listing.js';
 import type { PausedKinds } from '../port/job-kind.js';
-import { type JobRecord, selectLogFields, toStatus } from '../port/record.js';
 import { createHeartbeats, createNodeAttemptRecords, createNotificationBuffer } from './heartbeats.js';
 import {
   createJobDocuments,

@@ -1,17 +1,9 @@
 import type { JobKindName, RetryPolicies } from '#domain/outputs/jobs.js';
 import type { Clock } from '../port/clock.js';
 import type { TaskProgress } from '../port/compute-pool.js';
-import {
-  advance,
-  type ImpossibleReason,
-  isTerminal,
-  type JobLife,
-  type JobState,
-  type LifeEvent,
-} from '../port/life-cycle.js';
+import { advance, computeLifeLimits, type ImpossibleReason, isTerminal, type JobIdentity, type JobLife, type JobState, type LifeEvent, selectLogFields } from '../port/life-cycle.js';
 import { createJobListeners, type JobListeners } from '../port/listing.js';
 import type { AttemptKey, JobLog, JobQuery, JobQueue, Lease } from '../port/queue.js';
-import { computeLifeLimits, type JobIdentity, selectLogFields } from '../port/record.js';
 
 /** Fields of all jobs that listings filter on. All other fields are read from disk. */
 interface JobHistory {

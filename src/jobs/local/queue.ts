@@ -37,30 +37,9 @@ import {
 } from '../port/callbacks.js';
 import type { Clock } from '../port/clock.js';
 import type { Lane } from '../port/compute-pool.js';
-import {
-  computeDelayMs,
-  createLife,
-  findStoredResult,
-  type ImpossibleReason,
-  isTerminal,
-  type JobLife,
-  type JobState,
-  type JobStatus,
-  type LifeEvent,
-} from '../port/life-cycle.js';
+import { computeDelayMs, createAuthorship, createLife, findStoredResult, type ImpossibleReason, isTerminal, type JobIdentity, type JobLife, type JobRecord, type JobState, type JobStatus, type LifeEvent, listResults, readJobRecord, selectLogFields, splitRecord, type StoredSubmission, toStatus } from '../port/life-cycle.js';
 import { createListing, type LostJobs, readLostJobs } from '../port/listing.js';
 import { getJobKind, type PausedKinds } from '../port/job-kind.js';
-import {
-  createAuthorship,
-  type JobIdentity,
-  type JobRecord,
-  listResults,
-  readJobRecord,
-  selectLogFields,
-  splitRecord,
-  type StoredSubmission,
-  toStatus,
-} from '../port/record.js';
 import {
   createLeases,
   createLiveJobs,

@@ -1,8 +1,7 @@
 import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
 import { type DocumentReader, findCause, type UnreadableCause } from '#store/port.js';
-import type { JobStatus } from './life-cycle.js';
+import { type JobRecord, type JobStatus, readJobRecord } from './life-cycle.js';
 import type { JobListing } from './queue.js';
-import { type JobRecord, readJobRecord } from './record.js';
 
 export interface JobListeners {
   readonly jobIds: () => readonly string[];

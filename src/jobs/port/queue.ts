@@ -3,8 +3,7 @@ import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { JOB_KIND_CATALOGUE, type JobKindName, type RetryPolicies } from '#domain/outputs/jobs.js';
 import type { ArtifactRef, DocumentStore, DocumentTransaction, Listing } from '#store/port.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
-import { isTerminal, type JobResult, type JobState, type JobStatus, type StoredResult } from './life-cycle.js';
-import { type JobIdentity, readJobRecord } from './record.js';
+import { isTerminal, type JobIdentity, type JobResult, type JobState, type JobStatus, readJobRecord, type StoredResult } from './life-cycle.js';
 
 export interface AttemptKey {
   readonly jobId: string;

@@ -8,9 +8,8 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type Delivery, readDelivery } from '#jobs/port/callbacks.js';
 import type { Clock } from '#jobs/port/clock.js';
-import type { JobCallback } from '#jobs/port/life-cycle.js';
+import { type JobCallback, type JobRecord, readJobRecord } from '#jobs/port/life-cycle.js';
 import type { JobLog } from '#jobs/port/queue.js';
-import { type JobRecord, readJobRecord } from '#jobs/port/record.js';
 import { formatTimestamp } from '#store/document-identity.js';
 import { type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 

@@ -27,7 +27,7 @@ import {
 import { changeMapping, Mapping } from '#domain/definition/mapping.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { listKindsDeletedWith } from '#domain/outputs/jobs.js';
-import { isLiveIn } from '#jobs/port/record.js';
+import { isLiveIn } from '#jobs/port/life-cycle.js';
 import { listFolderFiles } from '#market/read/folder.js';
 import { createImportTemplate } from '#market/read/import-template.js';
 import type { InspectedData } from '#market/read/inspection.js';

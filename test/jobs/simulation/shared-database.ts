@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/base/refusals.js';
-import { type JobRecord, readJobRecord } from '#jobs/port/record.js';
+import { type JobRecord, readJobRecord } from '#jobs/port/life-cycle.js';
 import { addBeat } from '#jobs/distributed/job-documents.js';
 import type { Beat, JobRevision, JobRows, OfferedKey, RunningJob, Start } from '#jobs/distributed/job-rows.js';
 import type { FreeCapacity } from '#jobs/port/queue.js';

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/base/refusals.js';
-import { type JobRecord, readJobRecord } from '#jobs/port/record.js';
+import { type JobRecord, readJobRecord } from '#jobs/port/life-cycle.js';
 import { seeded } from '../../seeded.js';
 import { createAgenda, type Agenda } from './agenda.js';
 

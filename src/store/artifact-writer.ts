@@ -1,6 +1,6 @@
 import { createFolderWriter } from './artifacts/folder-writer.js';
 import { createGauge, watchFreeSpace } from './artifacts/free-space.js';
-import { guardFolder } from './artifacts/folder-calls.js';
+import { guardFolder } from './artifacts/durable-files.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
 /** Opens a writer of artifacts for a destination, in any thread or process with access to it. */

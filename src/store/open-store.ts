@@ -9,7 +9,7 @@ import { createVersionedStore, createVersionedTransaction, type VersionLimits } 
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
-import { createFolderCalls, type DatabaseIdentity } from './artifacts/folder-calls.js';
+import { createFolderCalls, type DatabaseIdentity } from './artifacts/durable-files.js';
 import {
   assertStore,
   claimStore,

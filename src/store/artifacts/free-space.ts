@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { Refusal } from '#domain/base/refusals.js';
 import type { LowWaterMark } from '../port.js';
-import type { FolderCall } from './folder-calls.js';
+import type { FolderCall } from './durable-files.js';
 
 export interface VolumeSpace {
   readonly freeBytes: number;

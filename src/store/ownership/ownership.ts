@@ -1,14 +1,6 @@
 import { randomUUID, createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type DatabaseIdentity,
-  type StoreMark,
-  type StoreOwner,
-  MARKER,
-  createFolderCalls,
-  formatMarker,
-  parseMark,
-} from '../artifacts/folder-calls.js';
+import { createFolderCalls, type DatabaseIdentity, formatMarker, makeFolder, MARKER, parseMark, type StoreMark, type StoreOwner, syncFolder, writeFlushed } from '../artifacts/durable-files.js';
 import type {
   ArtifactHealth,
   ArtifactStore,
@@ -32,7 +24,6 @@ import { Buffer } from 'node:buffer';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { syncFolder, makeFolder, writeFlushed } from '../artifacts/durable-files.js';
 import { removeFiles } from '../artifacts/folder-writer.js';
 import type { S3RetryLimits } from '../s3/client.js';
 

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { Client, QueryResultRow } from 'pg';
-import type { DatabaseIdentity } from '../artifacts/folder-calls.js';
+import type { DatabaseIdentity } from '../artifacts/durable-files.js';
 import { DOCUMENT_KINDS } from '../document-identity.js';
 import type { DocumentEngineOptions, DocumentsReader, DocumentStore, DocumentEntry } from '../port.js';
 import { connect, createWorkQueue, type DatabaseUse, runOnClient, takeUse } from './connections.js';

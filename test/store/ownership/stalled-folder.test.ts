@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/artifacts/folder-store.js';
 import { createGauge, watchFreeSpace } from '#store/artifacts/free-space.js';
 import { claimStore, type StoreWatch, watchArtifacts, watchStore } from '#store/ownership/ownership.js';
-import { createBoundedCalls, guardFolder } from '#store/artifacts/folder-calls.js';
+import { createBoundedCalls, guardFolder } from '#store/artifacts/durable-files.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 

@@ -33,7 +33,7 @@ import { computeLookBack, type LookBack } from '../decide/rule-decider.js';
 import { findReview, isInAnyText, listDatedTexts } from '../definition/amendments.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { type BreachRule, createBreachWatch, findBreachRule } from '../definition/compliance.js';
-import { changesMembers, type EventsSpec } from '../definition/events.js';
+import { changesMembers, type EventsSpec } from '../definition/schedule.js';
 import { listReadFields } from '../definition/field-uses.js';
 import {
   type DerivedDocument,

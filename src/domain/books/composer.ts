@@ -13,7 +13,7 @@ import {
   readNotice,
 } from '../definition/amendments.js';
 import { type BreachRule, createBreachWatch, findBreachRule } from '../definition/compliance.js';
-import { changesMembers } from '../definition/events.js';
+import { changesMembers, DEFAULT_REVIEW } from '../definition/schedule.js';
 import {
   type IndexDocument,
   isOverlayDocument,
@@ -22,7 +22,6 @@ import {
 } from '../definition/index-document.js';
 import type { ExposureStep } from '../definition/overlay-type.js';
 import { CannotResumeError } from '../definition/runs.js';
-import { DEFAULT_REVIEW } from '../definition/schedule.js';
 import { applyStoreDefaults, type DatedTreatment, resolveTreatment } from '../definition/treatment.js';
 import type { MarketData, Membership } from '../market/market-data.js';
 import { openMarketOn, readPanelRow, type SessionMarket } from '../market/session-market.js';

@@ -1,6 +1,6 @@
 import { addRebalanceDate, type Finding } from '../base/findings.js';
 import { type IndexText, listDatedTexts } from '../definition/amendments.js';
-import { changesMembers, EventsSpec } from '../definition/events.js';
+import { changesMembers, EventsSpec } from '../definition/schedule.js';
 import type { IndexDocument } from '../definition/index-document.js';
 import { hasIndependentWeights } from '../definition/rule-pipeline.js';
 import type { EventCause } from '../definition/index-schedule.js';

@@ -3,10 +3,9 @@ import { findFirstAtLeast } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, parseValidDay } from '../base/time.js';
 import { isInAnyText, listReviewDates, listReviews, listDatedTexts, type Review } from '../definition/amendments.js';
-import { changesMembers } from '../definition/events.js';
+import { changesMembers, countNoticeSessions } from '../definition/schedule.js';
 import { type IndexDocument, isRuleDocument } from '../definition/index-document.js';
 import type { RebalanceCause } from '../definition/index-schedule.js';
-import { countNoticeSessions } from '../definition/schedule.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
   composeAsKnown,

@@ -28,7 +28,7 @@ import { type DatapointExpression, type FieldUse, useNumber } from '../datapoint
 import { DEFAULT_WINDOW, type FieldRequest, isSessionReturn } from '../datapoints/fields.js';
 import { createValuation, type Series, type Valuation } from '../datapoints/series.js';
 import { createPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
-import { changesMembers } from '../definition/events.js';
+import { changesMembers, countNoticeSessions, listRebalanceDates } from '../definition/schedule.js';
 import { checkFields, type LocatedUse } from '../definition/field-uses.js';
 import type { RuleDocument, TreatmentSpec } from '../definition/index-document.js';
 import {
@@ -39,7 +39,6 @@ import {
   keepsShares,
   listReads,
 } from '../definition/rule-pipeline.js';
-import { countNoticeSessions, listRebalanceDates } from '../definition/schedule.js';
 import { readValues, type SelectionScope, type Verdict } from '../definition/selection.js';
 import { applyStoreDefaults, countStaleSessions, readPriceSessions } from '../definition/treatment.js';
 import { createWeights, type RawWeights, type WeighedSecurities } from '../definition/weighting-classes.js';

@@ -6,7 +6,7 @@ import { defineObject, Id, IsoDate, requireOneOfEach } from '../base/schema.js';
 import { type Day, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { findBreachRule } from './compliance.js';
-import { changesMembers } from './events.js';
+import { changesMembers, countNoticeSessions, DEFAULT_REVIEW, listRebalanceDates, type RebalanceDate, REVIEW_SCOPES, type ReviewScope, type ScheduleTerms } from './schedule.js';
 import {
   AMENDABLE_MEMBERS,
   type Amendment,
@@ -25,15 +25,6 @@ import {
 } from './index-document.js';
 import { findOverlayType } from './overlays.js';
 import { findCountedShares, findFloatExpression, findIndexShares } from './rule-pipeline.js';
-import {
-  countNoticeSessions,
-  DEFAULT_REVIEW,
-  listRebalanceDates,
-  type RebalanceDate,
-  REVIEW_SCOPES,
-  type ReviewScope,
-  type ScheduleTerms,
-} from './schedule.js';
 
 /** Schema of an index document in a request; separate checks report its problems. */
 const DocumentBody = z.record(z.string(), z.unknown());

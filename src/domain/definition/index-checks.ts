@@ -33,7 +33,7 @@ import {
   type RowWithoutGuarantee,
 } from './compliance.js';
 import { listReviews } from './amendments.js';
-import { changesMembers, EventsSpec, FastEntrySpec, FastExitSpec } from './events.js';
+import { type CadenceOnCalendar, changesMembers, checkDateOrder, checkPhase, countPhaseCloses, DateRule, DEFAULT_REVIEW, EventsSpec, FastEntrySpec, FastExitSpec, listEffectiveDates, PhaseSpec, RebalanceSpec, validateRebalance } from './schedule.js';
 import {
   ALL_PARTS_MAX,
   AMENDMENTS_MAX,
@@ -65,18 +65,6 @@ import {
   findWeightingClass,
   SELECTION_CLASSES,
 } from './rule-pipeline.js';
-import {
-  type CadenceOnCalendar,
-  checkDateOrder,
-  checkPhase,
-  countPhaseCloses,
-  DateRule,
-  DEFAULT_REVIEW,
-  listEffectiveDates,
-  PhaseSpec,
-  RebalanceSpec,
-  validateRebalance,
-} from './schedule.js';
 import { resolveTreatment } from './treatment.js';
 import { equalWeight, fixedWeight, type IndexShareTerms, WEIGHTING_CLASSES } from './weighting-classes.js';
 import { LadderCaps, PhaseIn, type WeightingSpec } from './weighting.js';

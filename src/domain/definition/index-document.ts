@@ -11,11 +11,10 @@ import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
 import { BreachLimits, LIMIT_RULE_NAMES } from './compliance.js';
 import { CONSTRAINT_ROWS_MAX, ConstraintRow, RelaxEntries } from './constraint-class.js';
 import { findConstraintClass } from './constraints.js';
-import { EventsSpec } from './events.js';
+import { EventsSpec, RebalanceSpec, REVIEW_SCOPES } from './schedule.js';
 import { optimisationFields } from './optimisation.js';
 import { listBlendParts, OverlaySpec } from './overlays.js';
 import { listPluginDefinitions, NamedPlugins } from './plugins.js';
-import { RebalanceSpec, REVIEW_SCOPES } from './schedule.js';
 import { WeightingSpec } from './weighting.js';
 
 export const AMENDABLE_MEMBERS = [

@@ -17,7 +17,7 @@ import { findUnknownGroups } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
 import { checkDerivation, checkInheritance, reportDroppedSource } from './derivation.js';
 import { locateInTexts, parseDocumentExpressions } from './document-expressions.js';
-import { EventsSpec } from './events.js';
+import { EventsSpec, RebalanceSpec, validateRebalance } from './schedule.js';
 import { findReturnsClass } from './expected-returns.js';
 import { checkConstraintFields, checkFields, checkSpecFields, listMissingColumns, listRowFields, listSpecFields, type LocatedUse } from './field-uses.js';
 import { checkBreachRule, checkEvents, checkFloatFields, checkIdleEvents, checkReviews, checkRounding, checkRuleRows, checkUniverse, checkUnkeptRule, listExcess } from './index-checks.js';
@@ -28,7 +28,6 @@ import { checkCalledReferences, checkReference } from './references.js';
 import { checkOverlayOnMarket, checkWithholding, findMissingRates, isCurrencyHeld, listConvertedCurrencies, listRequiredCurrencies, listSecuritiesWithoutCurrency } from './required-rates.js';
 import { bindPipeline, findIndexShares, findSelectionClass, findWeightingClass, listReads } from './rule-pipeline.js';
 import { BacktestFields } from './runs.js';
-import { RebalanceSpec, validateRebalance } from './schedule.js';
 import { readDefaultStaleSessions, resolveTreatment, STALE_SESSIONS } from './treatment.js';
 
 /** Maximum number of securities listed individually. The others are only counted. */

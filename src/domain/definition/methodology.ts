@@ -7,7 +7,7 @@ import type { RiskEstimator, RiskModelChoice } from '../risk/risk-models.js';
 import { listDatedTexts } from './amendments.js';
 import { type BreachRule, CUSTOM_RULE, findBreachRule } from './compliance.js';
 import { type BoundPath, isBoundPath, type RelaxEntry } from './constraint-class.js';
-import type { EventsSpec } from './events.js';
+import { countPhaseCloses, type DateRule, type EventsSpec, type PhaseSpec, type RebalanceSpec } from './schedule.js';
 import {
   type Amendment,
   type IndexDocument,
@@ -30,7 +30,6 @@ import {
 import { findOverlayType } from './overlays.js';
 import type { PluginUse } from './plugins.js';
 import { bindPipeline, bindRule, bindWeighting, findCountedShares, readShareTerms } from './rule-pipeline.js';
-import { countPhaseCloses, type DateRule, type PhaseSpec, type RebalanceSpec } from './schedule.js';
 import { countStaleSessions, readPriceSessions, STALE_SESSIONS } from './treatment.js';
 import type { LadderCaps, WeightingSpec } from './weighting.js';
 

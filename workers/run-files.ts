@@ -7,7 +7,7 @@ import { allocatePageMemory, allocateRetainedFloats, LARGE_BYTES_MIN, releaseAtR
 import { resolveSiblingFile } from '#domain/backtest/run-file/placement.js';
 import { openColumns, type RangeReader, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { createMarketKey, type MarketHandle } from '#domain/market/market-handle.js';
+import { createMarketKey, type MarketHandle } from '#domain/market/market-data.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { CheckedFiles, HashCells, HashedFile, SharedHashes } from '#jobs/tasks/messages.js';
 import type { OpenRunFiles } from '#jobs/tasks/runs.js';

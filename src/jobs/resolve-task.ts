@@ -1,4 +1,4 @@
-import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
 import type { ArtifactDestination, ArtifactHealth } from '#store/port.js';
 import { type ComputePool, type TaskRun, TaskStopped, type ThreadPool, WorkerLost } from './port/compute-pool.js';
 import type {

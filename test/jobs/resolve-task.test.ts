@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { ThreadPool } from '#jobs/port/compute-pool.js';
 import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';

@@ -5,7 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
-import { type MarketHandle, shareMarket } from '#domain/market/market-handle.js';
+import { type MarketHandle, shareMarket } from '#domain/market/market-data.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createHashCells } from '#jobs/tasks/messages.js';

@@ -4,7 +4,7 @@ import { openMarketOn } from '#domain/market/session-market.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
 import { createReturnTerms } from '#domain/market/action-effects.js';
 import { computeGrowth, computeValueIndex } from '#domain/market/growth.js';
-import { type MarketHandle, shareMarket } from '#domain/market/market-handle.js';
+import { type MarketHandle, shareMarket } from '#domain/market/market-data.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import { openCachedCalendars, openCachedMarket } from '#workers/input/inputs.js';
 import { releaseMemory } from '#workers/tasks.js';

@@ -8,7 +8,7 @@ import { BacktestFields } from '#domain/definition/runs.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createTemplateDocuments } from '#domain/definition/methodology-templates.js';
 import { OptimisationRequest } from '#domain/definition/optimisation-requests.js';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareMarket } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { RiskModelRequest } from '#domain/risk/risk-models.js';
 import type { ThreadPool } from '#jobs/port/compute-pool.js';

@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { afterAll, describe, expect, test } from 'vitest';
 import { listMatrixFiles, RiskModelRequest } from '#domain/risk/risk-models.js';
 import { computeFileBytes, EIGENVALUES_PART, PART_COUNT } from '#domain/risk/estimation.js';
-import { createIdentity, shareMarket } from '#domain/market/market-handle.js';
+import { createIdentity, shareMarket } from '#domain/market/market-data.js';
 import { createPool } from '#jobs/pool.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RiskModelRequest } from '#domain/risk/risk-models.js';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareMarket } from '#domain/market/market-data.js';
 import { estimateModel } from '#workers/risk/risk-models.js';
 import { createMarket, createNames } from './bits-market.js';
 import { writeOutputs } from './task-outputs.js';

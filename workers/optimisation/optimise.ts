@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/definition/index-document.js';
 import { OptimisationRequest } from '#domain/definition/optimisation-requests.js';
 import { includeList } from '#domain/definition/selection-filters.js';
 import { equalWeight, marketCapWeight } from '#domain/definition/weighting-classes.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import { readRequestTerms, runOptimisation } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';

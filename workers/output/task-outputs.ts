@@ -7,7 +7,7 @@ import { allocatePageMemory, allocateRetainedMemory, type ProducedBytes } from '
 import type { ByteRange, Memory, SeparatePrices } from '#domain/backtest/run-file/placement.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { createMarketKey, type MarketIdentity } from '#domain/market/market-handle.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-data.js';
 import type {
   HashedBytes,
   ResponseBytes,

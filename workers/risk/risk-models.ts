@@ -10,8 +10,7 @@ import { type Day, formatDay, parseDay, parseValidDay } from '#domain/base/time.
 import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { createReturnTerms } from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
-import type { MarketData } from '#domain/market/market-data.js';
-import { createMarketKey, type MarketHandle } from '#domain/market/market-handle.js';
+import { createMarketKey, type MarketData, type MarketHandle } from '#domain/market/market-data.js';
 import { assertFiniteNumbers, countPartFigures, divideModel, EIGENVALUES_PART } from '#domain/risk/estimation.js';
 import { type PackedImport, packModel } from '#domain/risk/imported-models.js';
 import {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { onObjectRequest, runInSpan } from '#base/tracing/tracing.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { createLiveCalendars } from '#domain/calendars/exchange-calendars.js';
-import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
 import { createMetrics, type Metrics } from '#services/shared/metrics.js';
 import { claimNode, isLiveNode } from '#jobs/distributed/nodes.js';
 import { createPostgresQueue } from '#jobs/distributed/queue.js';

@@ -1,4 +1,4 @@
-import type { MarketIdentity } from '../market/market-handle.js';
+import type { MarketIdentity } from '../market/market-data.js';
 
 /**
  * Events that a commit sends to every process that serves the same documents, by type. Events are data, because another

@@ -1,7 +1,7 @@
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { IndexCloses } from '#domain/definition/publication.js';
 import type { FullRunReason } from '#domain/definition/runs.js';
-import type { MarketHandle, MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
 import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/receipts.js';
 import type { RiskModelPart } from '#domain/risk/risk-models.js';
 import type { Difference } from '#domain/studies/difference-result.js';

@@ -8,7 +8,7 @@ import type { ConstraintRow } from '#domain/definition/constraint-class.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/definition/index-document.js';
 import type { TriggeredRebalance } from '#domain/definition/index-schedule.js';
 import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/definition/optimisation-requests.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { ModelDate } from '#domain/risk/model-tables.js';
 import type { FactorModelPayload, ImportedModelPayload, ImportTerms, MatrixFiles, ModelFileFormat, RiskMeasureModel, RiskModelRequest, RiskValidationRequest, StoredDiagnostics } from '#domain/risk/risk-models.js';

@@ -6,7 +6,7 @@ import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
 import type { PublicationEntry } from '#domain/definition/publication.js';
 import type { FullRunReason, RunDocument } from '#domain/definition/runs.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import type { ExportFormat, ExportPosition, ExportTableName } from '#domain/outputs/exports.js';
 import type { ReportTemplateDocument, RunTerms } from '#domain/outputs/report-templates.js';
 import type { AccountBacktestRequest } from '#domain/personal/account.js';

@@ -8,7 +8,7 @@ import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { RunState } from '#domain/backtest/plan.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { Finding } from '#domain/base/findings.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import type { ModelDate } from '#domain/risk/model-tables.js';
 import type { FactorModelName } from '#domain/risk/contributions.js';
 import type { HashCells, HashedFile } from './messages.js';

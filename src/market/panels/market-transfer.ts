@@ -1,5 +1,5 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
-import { type MarketHandle, shareTables } from '#domain/market/market-handle.js';
+import { type MarketHandle, shareTables } from '#domain/market/market-data.js';
 import { findPagedFile, isPaged, type PagedFile } from '#kernels/memory/paged-memory.js';
 import {
   allocateGrowablePanel,

@@ -9,7 +9,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { UsedCalendars } from '#domain/calendars/calendar.js';
 import type { ImportHeader } from '#domain/definition/datasets.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import { findMemoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { createIncomingMarket, isFull, type TransferMessage } from '../panels/market-transfer.js';
 import type { ImportResponse } from '../read/import.js';

@@ -5,7 +5,7 @@ import type { Day } from '#domain/base/time.js';
 import type { UsedCalendars } from '#domain/calendars/calendar.js';
 import type { ImportHeader } from '#domain/definition/datasets.js';
 import type { DerivedActions } from '#domain/definition/mapping.js';
-import type { ContentDigests } from '#domain/market/market-handle.js';
+import type { ContentDigests } from '#domain/market/market-data.js';
 import type { ColumnType, RowFormat } from '#domain/outputs/exports.js';
 import type { ListCell, ListViewName, MarketViewName, RunSqlView, SqlViewName } from '#domain/outputs/sql-views.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';

@@ -12,7 +12,7 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketIdentity } from '#domain/market/market-data.js';
 import type { RenderPayload } from '#domain/outputs/jobs.js';
 import {
   bindTemplate,

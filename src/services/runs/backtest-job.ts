@@ -4,7 +4,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { FullRunReason, RunDocument } from '#domain/definition/runs.js';
-import type { MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketIdentity } from '#domain/market/market-data.js';
 import type { BacktestPayload } from '#domain/outputs/jobs.js';
 import { listMatrixFiles, type MatrixFiles } from '#domain/risk/risk-models.js';
 import { type Attempt, createJobKind, type JobKind } from '#jobs/port/job-kind.js';

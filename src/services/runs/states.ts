@@ -21,7 +21,7 @@ import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { listRebalanceDates } from '#domain/definition/schedule.js';
-import type { MarketIdentity } from '#domain/market/market-handle.js';
+import type { MarketIdentity } from '#domain/market/market-data.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import type { DocumentKind, DocumentLookup, DocumentStore } from '#store/port.js';
 import { ALL_CLOSURES, createIndexSchedules } from '../indices/calendars.js';

@@ -32,8 +32,7 @@ import { checkConstraintFields, checkFields } from '#domain/definition/field-use
 import { stateRowDefaults } from '#domain/definition/index-document.js';
 import { findStore, removeStores } from '#domain/definition/references.js';
 import { BacktestFields, type RunDocument, type RunViewNeed, type RunViewTerms } from '#domain/definition/runs.js';
-import { type MarketData, SINGLE_GROUPS } from '#domain/market/market-data.js';
-import { createMarketKey } from '#domain/market/market-handle.js';
+import { createMarketKey, type MarketData, SINGLE_GROUPS } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { FactorModelName } from '#domain/risk/contributions.js';
 import { FACTOR_ESTIMATORS, type FactorEstimator, isFactorEstimator, readModelSource, type RiskModelDocument } from '#domain/risk/risk-models.js';

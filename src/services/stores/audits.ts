@@ -4,7 +4,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { refuseWithFindings } from '#domain/base/refusals.js';
 import type { DatasetDocument } from '#domain/definition/datasets.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import type { Repair } from '#market/judge/security-histories.js';
 import type { ContentSummary } from '#market/serve/market-tasks.js';
 import type { DocumentStore } from '#store/port.js';

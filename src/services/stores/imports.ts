@@ -5,7 +5,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import type { DatasetDocument, DataSource, ImportHeader, TableFormat } from '#domain/definition/datasets.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import { isFull } from '#market/panels/market-transfer.js';
 import { listFolderFiles, type TableFiles } from '#market/read/folder.js';
 import type { OnImport } from '#market/read/import.js';

@@ -13,7 +13,7 @@ import {
   isManaged,
 } from '#domain/definition/datasets.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import type { GeneratePayload, GenerateRequest, LoadPayload, RefreshPayload } from '#domain/outputs/jobs.js';
 import { type Attempt, type Completion, createJobKind, type JobKind, type Jobs } from '#jobs/port/job-kind.js';
 import { isLiveIn, type JobStatus } from '#jobs/port/life-cycle.js';

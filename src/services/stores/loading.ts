@@ -3,7 +3,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import { type DatasetDocument, isManaged, refuseWhileResuming, TABLE_KINDS } from '#domain/definition/datasets.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
+import type { MarketHandle } from '#domain/market/market-data.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
 import { digestFiles, type SourceDigest } from '#market/formats/source-file.js';
 import { readsStatedActions } from '#market/mapping/columns.js';

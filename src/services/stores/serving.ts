@@ -15,7 +15,7 @@ import {
   TABLE_KINDS,
 } from '#domain/definition/datasets.js';
 import { mayRead } from '#domain/definition/reach.js';
-import { createMarketKey, type MarketIdentity } from '#domain/market/market-handle.js';
+import { createMarketKey, type MarketIdentity } from '#domain/market/market-data.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/outputs/jobs.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { ChangeCounts } from '#market/content/changes.js';

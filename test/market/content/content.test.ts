@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { openMarket, openMarketGently, shareMarket } from '#domain/market/market-handle.js';
+import { openMarket, openMarketGently, shareMarket } from '#domain/market/market-data.js';
 import { computeContentHash, digestContent } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { parseValidDay } from '#domain/base/time.js';
-import { openMarket, shareMarket } from '#domain/market/market-handle.js';
-import { carryCloses, closeOn } from '#domain/market/market-data.js';
+import { carryCloses, closeOn, openMarket, shareMarket } from '#domain/market/market-data.js';
 import {
   comparePrefixes,
   computeContentHash,

@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { openMarket, shareMarket } from '#domain/market/market-handle.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import { type MarketData, openMarket, shareMarket } from '#domain/market/market-data.js';
 import { encodeSnapshot, prepareServedMarket, readSnapshot } from '#market/serve/served-markets.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareMarket } from '#domain/market/market-data.js';
 import { createServedMarkets, prepareServedMarket } from '#market/serve/served-markets.js';
 import { createMarket } from '../../workers/bits-market.js';
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DatasetDocument } from '#domain/definition/datasets.js';
-import { type MarketHandle, shareMarket } from '#domain/market/market-handle.js';
+import { type MarketHandle, shareMarket } from '#domain/market/market-data.js';
 import type { Attempt, Completion } from '#jobs/port/job-kind.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareMarket } from '#domain/market/market-data.js';
 import type { Jobs } from '#jobs/port/job-kind.js';
 import { digestContent } from '#market/content/content-hash.js';
 import { createServedMarkets, prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { DatasetDocument } from '#domain/definition/datasets.js';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareMarket } from '#domain/market/market-data.js';
 import {
   createServedMarkets,
   getCallMarket,

@@ -1,7 +1,6 @@
 import { expect } from 'vitest';
 import { IndexDocument } from '#domain/definition/index-document.js';
-import type { MarketHandle } from '#domain/market/market-handle.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import type { MarketData, MarketHandle } from '#domain/market/market-data.js';
 import type { ComputePool, Lane } from '#jobs/port/compute-pool.js';
 import type { TaskInput } from '#jobs/tasks/catalogue.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';

@@ -1,8 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type MarketHandle, openMarket } from '#domain/market/market-handle.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import { type MarketData, type MarketHandle, openMarket } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel, removeEmptyLines } from '#market/panels/panels.js';

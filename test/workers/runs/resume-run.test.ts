@@ -5,7 +5,7 @@ import { serialize } from 'node:v8';
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { CannotResumeError } from '#domain/definition/runs.js';
-import { shareMarket } from '#domain/market/market-handle.js';
+import { shareMarket } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content-hash.js';
 import { encodeCheckpoint, type ResumeOrder, resumeStored } from '#workers/runs/backtest.js';
 import { runOn } from '../../domain/backtest/random-run.js';

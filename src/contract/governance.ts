@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { defineObject, Id } from '#domain/base/schema.js';
 import { isMoment, MOMENT } from '#domain/base/time.js';
 import { APPROVAL_ACTION_NAMES } from '#domain/definition/approvals.js';
-import { AUDIT_KINDS, AuditEntry, AuditHead, AuditSeal } from '#domain/definition/audit-log.js';
+import { AUDIT_KINDS, AuditEntry, AuditHead, AuditSeal, VERSION_ACTIONS } from '#domain/definition/versions.js';
 import { Judgement } from '#domain/definition/daily-plan-checks.js';
 import { PriceOverride } from '#domain/definition/datasets.js';
 import { Amendment } from '#domain/definition/index-document.js';
 import { PROCEDURE_KINDS, ProcedureDocument } from '#domain/definition/procedures.js';
 import { PublicKey, PublishedError } from '#domain/definition/publication.js';
-import { VERSION_ACTIONS } from '#domain/definition/versions.js';
 import { listingQuery, purgeQuery, skippedFields } from './payloads.js';
 import { defineDocumentRoutes, defineRoutes, LOG_MEDIA } from './route.js';
 

@@ -1,9 +1,8 @@
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { AuditSeal, StoredAuditHead } from '#domain/definition/audit-log.js';
+import { AuditSeal, StoredAuditHead, type Subject, VERSIONED_KINDS } from '#domain/definition/versions.js';
 import { removePassword } from '#domain/definition/datasets.js';
 import type { SigningKey } from '#domain/definition/publication.js';
-import { type Subject, VERSIONED_KINDS } from '#domain/definition/versions.js';
 import { type DocumentKind, type DocumentStore, parseStored, readStoredBody, type StoredDocument } from './port.js';
 import { computeCanonicalEtag, packContent, removePrivateKey, startHistory, unpackContent } from './history/history.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';

@@ -1,7 +1,7 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import type { AuditEntry, AuditSeal } from '#domain/definition/audit-log.js';
+import type { AuditEntry, AuditSeal } from '#domain/definition/versions.js';
 import {
   computeAuditHash,
   formatEntryId,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { compose, type Service } from '#cli/compose/compose.js';
 import { readSettings } from '#cli/settings/settings.js';
-import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { AuditEntry } from '#domain/definition/versions.js';
 import { formatEntryId } from '#store/history/audit.js';
 import type { DataHistoryDocument, DataVersionDocument } from '#domain/definition/datasets.js';
 import { keepThreads } from '#jobs/pool.js';

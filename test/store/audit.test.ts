@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { AuditEntry, AuditSeal } from '#domain/definition/audit-log.js';
+import type { AuditEntry, AuditSeal } from '#domain/definition/versions.js';
 import type { SigningKey } from '#domain/definition/publication.js';
 import {
   computeAuditHash,

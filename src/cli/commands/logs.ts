@@ -7,7 +7,7 @@ import { BUNDLE_MEDIA } from '#contract/route.js';
 import { parseJson } from '#domain/base/json.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { AUDIT_KINDS, type AuditKind } from '#domain/definition/audit-log.js';
+import { AUDIT_KINDS, type AuditKind } from '#domain/definition/versions.js';
 import { PublicKey } from '#domain/definition/publication.js';
 import { type AuditTerms, verifyAudit } from '#store/history/audit.js';
 import type { LogFault } from '#store/history/log-check.js';

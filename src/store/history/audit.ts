@@ -9,7 +9,7 @@ import {
   AuditSeal,
   NO_AUDIT,
   StoredAuditHead,
-} from '#domain/definition/audit-log.js';
+} from '#domain/definition/versions.js';
 import { NO_HASH, type PublicKey, SigningKey } from '#domain/definition/publication.js';
 import { findLatestTime } from '../document-identity.js';
 import { type DocumentKind, type DocumentReader, type DocumentTransaction, parseStored } from '../port.js';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
-import { AuditEntry } from '#domain/definition/audit-log.js';
+import { AuditEntry, type Authorship, HistoryDocument, LOCAL_AUTHOR, type Subject, type VersionAction, VersionDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/definition/versions.js';
 import {
   DataHistoryDocument,
   DataVersionDocument,
@@ -8,16 +8,6 @@ import {
   readDeclaration,
 } from '#domain/definition/datasets.js';
 import { SigningKey } from '#domain/definition/publication.js';
-import {
-  type Authorship,
-  HistoryDocument,
-  LOCAL_AUTHOR,
-  type Subject,
-  type VersionAction,
-  VersionDocument,
-  VERSIONED_KINDS,
-  type VersionedKind,
-} from '#domain/definition/versions.js';
 import { createNumberedRange, formatNumberedId, getOwner, parseNumber } from '../document-identity.js';
 import {
   type DocumentLookup,

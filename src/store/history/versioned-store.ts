@@ -1,14 +1,7 @@
 import { Refusal } from '#domain/base/refusals.js';
-import type { AuditedKind, AuditEntry, StoredAuditHead } from '#domain/definition/audit-log.js';
+import { type AuditedKind, type AuditEntry, type Authorship, NO_REQUEST, type StoredAuditHead, type Subject, VERSIONED_KINDS, type VersionedKind } from '#domain/definition/versions.js';
 import type { DatasetDocument, DataVersionDocument } from '#domain/definition/datasets.js';
 import type { RunDocument } from '#domain/definition/runs.js';
-import {
-  type Authorship,
-  NO_REQUEST,
-  type Subject,
-  VERSIONED_KINDS,
-  type VersionedKind,
-} from '#domain/definition/versions.js';
 import { computeRunId, formatTimestamp, getOwner, isDocumentId } from '../document-identity.js';
 import {
   type DocumentKind,

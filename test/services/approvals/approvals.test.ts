@@ -3,7 +3,7 @@ import type { DeskAction } from '#contract/action-desk.js';
 import type { Scope } from '#contract/route.js';
 import type { HeldIndex } from '#domain/outputs/daily-plans.js';
 import type { Approval } from '#domain/definition/approvals.js';
-import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { AuditEntry } from '#domain/definition/versions.js';
 import { issueKey } from '#services/keys/keys.js';
 import {
   readDay,

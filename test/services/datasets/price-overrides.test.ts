@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ChangedOverrides } from '#contract/stores.js';
 import type { BenchmarkStatement } from '#contract/governance.js';
 import type { Approval } from '#domain/definition/approvals.js';
-import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { AuditEntry } from '#domain/definition/versions.js';
 import { issueKey } from '#services/keys/keys.js';
 import {
   createFamilyOn,

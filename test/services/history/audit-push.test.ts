@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { AuditEntry } from '#domain/definition/versions.js';
 import { createAuditPush, createAuditSender } from '#services/governance/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import { LOG_MEDIA, type Scope } from '#contract/route.js';
 import type { AuditLog } from '#contract/governance.js';
-import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { AuditEntry } from '#domain/definition/versions.js';
 import type { LevelChange, PublicationEntry, PublicKey } from '#domain/definition/publication.js';
 import { verifyPublished } from '#cli/commands/logs.js';
 import { verifyAudit } from '#store/history/audit.js';

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import type { AuditEntry } from '#domain/definition/audit-log.js';
+import type { AuditEntry } from '#domain/definition/versions.js';
 import type { PublicationEntry } from '#domain/definition/publication.js';
 import type { Route } from '#contract/route.js';
 import type { CompareView } from '#contract/analytics/analytics.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/base/schema.js';
-import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
+import { EXPORT_FORMATS, SQL_VIEWS } from '#domain/outputs/exports.js';
 import { LIMITS } from '#domain/base/limits.js';
-import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
 import { defineRoutes } from './route.js';
 
 /** Formats of a query result. The first format is the default. */

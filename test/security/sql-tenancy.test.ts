@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { SqlResult } from '#contract/sql.js';
-import { LIST_VIEWS, MARKET_VIEWS, RUN_SQL_VIEWS } from '#domain/outputs/sql-views.js';
+import { LIST_VIEWS, MARKET_VIEWS, RUN_SQL_VIEWS } from '#domain/outputs/exports.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import {

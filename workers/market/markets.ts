@@ -34,7 +34,7 @@ import {
 } from '#base/parquet.js';
 import { formatDay } from '#domain/base/time.js';
 import { findReferenceKind } from '#domain/datapoints/fields.js';
-import { ACTION_COLUMNS, type MarketViewName } from '#domain/outputs/sql-views.js';
+import { ACTION_COLUMNS, type MarketViewName } from '#domain/outputs/exports.js';
 import type { PricesInput } from '#jobs/tasks/markets.js';
 import { countCoverage, measureFieldCoverage } from '#market/serve/coverage.js';
 import { computePriceSeries, type PriceTable } from '#market/serve/price-series.js';

@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/base/findings.js';
 import type { UsedCalendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
-import type { MarketViewName } from '#domain/outputs/sql-views.js';
+import type { MarketViewName } from '#domain/outputs/exports.js';
 import type { ChangeCounts } from '#market/content/changes.js';
 import type { RefreshOptions, RefreshReport } from '#market/judge/refresh.js';
 import type { Repair } from '#market/judge/security-histories.js';

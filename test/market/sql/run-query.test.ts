@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, describe, expect, test } from 'vitest';
-import { SQL_VIEWS } from '#domain/outputs/sql-views.js';
+import { SQL_VIEWS } from '#domain/outputs/exports.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import { runQuery } from '#market/serve/sql-query.js';
 import type { SqlNeeds, SqlOrder } from '#market/serve/market-tasks.js';

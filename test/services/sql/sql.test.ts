@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { ExportView } from '#contract/runs.js';
 import type { SqlResult } from '#contract/sql.js';
-import { RUN_SQL_VIEWS } from '#domain/outputs/sql-views.js';
+import { RUN_SQL_VIEWS } from '#domain/outputs/exports.js';
 import { answerQuery } from '#market/serve/market-process.js';
 import type { Exports } from '#services/runs/exports.js';
 import { createSql } from '#services/runs/sql.js';

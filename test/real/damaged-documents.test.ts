@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type Run } from '../cli/process.js';
-import { formatNumberedId } from '#store/document-identity.js';
+import { formatNumberedId } from '#store/port.js';
 import { flipDocument } from '../store/flip-document.js';
 
 const COUNT = 12;

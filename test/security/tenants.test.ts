@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
-import { DOCUMENT_KINDS } from '#store/document-identity.js';
+import { DOCUMENT_KINDS } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { sealDocument } from '#store/lmdb/document-format.js';
 import { openDocumentsReader } from '#store/lmdb/documents-reader.js';

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { DOCUMENT_KINDS } from '#store/document-identity.js';
-import type { DocumentEntry } from '#store/port.js';
+import { DOCUMENT_KINDS, type DocumentEntry } from '#store/port.js';
 import type { Stores } from './document-store-world.js';
 
 export function describeLifeTime(stores: Stores): void {

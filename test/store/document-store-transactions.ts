@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
-import { formatNumberedId } from '#store/document-identity.js';
-import type { DocumentTransaction } from '#store/port.js';
+import { type DocumentTransaction, formatNumberedId } from '#store/port.js';
 import { seeded } from '../seeded.js';
 import { readBody, type Stores } from './document-store-world.js';
 

@@ -2,15 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
-import {
-  createCommitListeners,
-  type DocumentEngine,
-  type DocumentEngineOptions,
-  type DocumentKind,
-  type DocumentsReader,
-  type StoredDocument,
-} from '#store/port.js';
-import { formatTimestamp, getOwner, isDocumentId, parseNumber } from '#store/document-identity.js';
+import { createCommitListeners, type DocumentEngine, type DocumentEngineOptions, type DocumentKind, type DocumentsReader, formatTimestamp, getOwner, isDocumentId, parseNumber, type StoredDocument } from '#store/port.js';
 import { listArtifactNames } from '#store/artifacts/artifact.js';
 import { computeByCodePoint } from './document-store-world.js';
 

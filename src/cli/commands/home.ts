@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { removeUrlPassword } from '#base/addresses.js';
 import { digestFile, makeFolder } from '#store/artifacts/durable-files.js';
-import { DOCUMENT_KINDS, formatTimestamp } from '#store/document-identity.js';
+import { DOCUMENT_KINDS, formatTimestamp } from '#store/port.js';
 import {
   assertFree,
   assertIntact,

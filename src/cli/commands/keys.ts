@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { type Scope, SCOPES } from '#contract/route.js';
 import { PREFIX_PATTERN, PREFIXES_MAX } from '#domain/definition/reach.js';
 import { createKeys, isAddressRange, issueKey, type NewKey } from '#services/keys/keys.js';
-import { formatTimestamp } from '#store/document-identity.js';
+import { formatTimestamp } from '#store/port.js';
 import { listHomeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { executeKeyCommand, type KeyCommand, type KeyResponse, requestFromService } from '../compose/key-socket.js';

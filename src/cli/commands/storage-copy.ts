@@ -10,7 +10,7 @@ import { createSharedStoreFiles } from '#services/stores/files.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { copyFlushed, digestFile, type FileDigest, syncFolder } from '#store/artifacts/durable-files.js';
 import { removeFiles } from '#store/artifacts/folder-writer.js';
-import { DOCUMENT_KINDS } from '#store/document-identity.js';
+import { type ArtifactRef, type ArtifactStore, DOCUMENT_KINDS, type DocumentEngine, type DocumentKind, type StoredDocument } from '#store/port.js';
 import {
   HOME_FORMAT,
   type HomeFolders,
@@ -24,7 +24,6 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { listArtifactRefs } from '#store/lmdb/documents-reader.js';
 import { openSharedArtifacts } from '#store/open-store.js';
 import { assertStore, claimStore } from '#store/ownership/ownership.js';
-import type { ArtifactRef, ArtifactStore, DocumentEngine, DocumentKind, StoredDocument } from '#store/port.js';
 import { assertMigrated, clear, isMarked, markMove, unmarkMove } from '#store/postgres/migrate.js';
 import {
   type DatabaseDocuments,

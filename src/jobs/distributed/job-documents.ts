@@ -1,8 +1,7 @@
 import { Refusal } from '#domain/base/refusals.js';
 import { NO_REQUEST } from '#domain/definition/versions.js';
 import { JOB_KIND_CATALOGUE, type RetryPolicies } from '#domain/outputs/jobs.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentTransaction, findCause, readStoredBody } from '#store/port.js';
+import { type DocumentTransaction, findCause, formatTimestamp, readStoredBody } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow, JobTransaction } from '#store/postgres/transaction.js';
 import { type Admission, type AttemptKey, createJobIdentity, createListing, type Ending, type JobListing, type JobQuery, type JobReader, type LocatedJob, type NewJob, type Waiting } from '../port/queue.js';

@@ -1,7 +1,6 @@
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
-import { isDocumentId } from '#store/document-identity.js';
-import type { DocumentLookup, StoredDocument, UnreadableDocument } from '#store/port.js';
+import { type DocumentLookup, isDocumentId, type StoredDocument, type UnreadableDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import { type DocumentRow, openRow } from '#store/postgres/rows.js';
 import { ABSENT_ETAG } from '#store/postgres/transaction.js';

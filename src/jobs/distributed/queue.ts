@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
-import { formatTimestamp } from '#store/document-identity.js';
+import { formatTimestamp } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import { createLeases } from '../local/live-jobs.js';

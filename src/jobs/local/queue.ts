@@ -1,8 +1,7 @@
 import { Refusal } from '#domain/base/refusals.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentStore, type DocumentTransaction, findCause, readStoredBody } from '#store/port.js';
+import { type DocumentStore, type DocumentTransaction, findCause, formatTimestamp, readStoredBody } from '#store/port.js';
 import { type Admission, admit, type Claim, type ClaimOrder, countSlotsByClass, createJobIdentity, createListing, type EndedJob, type Ending, getJobClass, type JobClass, type JobListing, type JobLog, type JobQuery, type JobQueue, type LaneLoad, type Lease, type LocatedJob, type LostJobs, type NewJob, type QueueLimits, type QueueNode, readLostJobs, type StoredInput } from '../port/queue.js';
 import {
   assertCallbackLimit,

@@ -24,7 +24,7 @@ import { closeOn, type CorporateAction, type MarketData, readReference } from '#
 import type { StoredItem, Waiver } from '#domain/outputs/daily-plans.js';
 import { isCashName } from '#domain/outputs/exports.js';
 import { getLookup } from '#market/serve/served-markets.js';
-import { computeRunId } from '#store/document-identity.js';
+import { computeRunId } from '#store/port.js';
 import { requireIndex } from '../indices/documents.js';
 import type { Publications } from '../publication/publications.js';
 import { type Exports, collectBytes } from '../runs/exports.js';

@@ -17,8 +17,7 @@ import {
   type StepType,
   type Waiver,
 } from '#domain/outputs/daily-plans.js';
-import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
-import { type DocumentTransaction, parseStored } from '#store/port.js';
+import { type DocumentTransaction, formatNumberedId, formatTimestamp, parseStored } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
 import type { ChangeAdmission, ProposedChange } from '../shared/approvals.js';
 import type { Context } from '../shared/context.js';

@@ -19,8 +19,7 @@ import {
 } from '#domain/outputs/daily-plans.js';
 import type { Clock } from '#jobs/port/clock.js';
 import type { JobLog, JobOrigin } from '#jobs/port/queue.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import type { DocumentStore } from '#store/port.js';
+import { type DocumentStore, formatTimestamp } from '#store/port.js';
 import { runUnrestricted } from '#store/reach.js';
 import { findIndex } from '../indices/documents.js';
 import type { AccessKeys } from '../keys/keys.js';

@@ -10,8 +10,7 @@ import { type Delivery, readDelivery } from '#jobs/port/callbacks.js';
 import type { Clock } from '#jobs/port/clock.js';
 import { type JobCallback, type JobRecord, readJobRecord } from '#jobs/port/life-cycle.js';
 import type { JobLog } from '#jobs/port/queue.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
+import { type DocumentStore, type DocumentTransaction, formatTimestamp, readStoredBody } from '#store/port.js';
 
 export interface CallbackDestinationOptions {
   /** Permitted hosts: `host` for the port of the scheme, or `host:port`. */

@@ -13,8 +13,7 @@ import {
 } from '#domain/definition/delivery.js';
 import { createPath, findPathProblem } from '#domain/definition/target-addresses.js';
 import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
-import { formatNumberedId } from '#store/document-identity.js';
-import { type DocumentStore, parseStored } from '#store/port.js';
+import { type DocumentStore, formatNumberedId, parseStored } from '#store/port.js';
 import { mapInTurns } from '#store/turns.js';
 import type { Context } from '../shared/context.js';
 import type { ClientRecord } from './clients.js';

@@ -2,8 +2,7 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 import { BlockList, isIP } from 'node:net';
 import type { Scope } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentLookup, type DocumentStore, readStoredBody } from '#store/port.js';
+import { type DocumentLookup, type DocumentStore, formatTimestamp, readStoredBody } from '#store/port.js';
 
 export type IsAddressOf = (address: string) => boolean;
 

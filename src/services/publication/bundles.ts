@@ -11,7 +11,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { signHash } from '#store/history/signing.js';
 import { computeStatementHash } from '#store/history/log-check.js';
-import { computeRunId } from '#store/document-identity.js';
+import { computeRunId } from '#store/port.js';
 import type { EarlierContentFiles } from '#jobs/tasks/messages.js';
 import type { Context, VersionedMarket } from '../shared/context.js';
 import { readRunList, readStoredPlan, requireRun } from '../shared/run-documents.js';

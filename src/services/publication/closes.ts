@@ -9,8 +9,7 @@ import { type ComparedClose, type DecidedError, decideError, type ErrorPolicy, f
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { isPartial } from '#market/judge/market-warnings.js';
-import { formatNumberedId } from '#store/document-identity.js';
-import { type DocumentReader, type DocumentTransaction, parseStored } from '#store/port.js';
+import { type DocumentReader, type DocumentTransaction, formatNumberedId, parseStored } from '#store/port.js';
 import type { Context } from '../shared/context.js';
 import { requireColumnsFile } from '../shared/run-documents.js';
 

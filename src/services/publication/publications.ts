@@ -15,7 +15,7 @@ import {
 } from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import { computeRunId, findLatestTime } from '#store/document-identity.js';
+import { computeRunId, type DocumentReader, type DocumentStore, type DocumentTransaction, findLatestTime, readStoredBody } from '#store/port.js';
 import { findLastSealTime, signAuditLog } from '#store/history/audit.js';
 import { removePrivateKey } from '#store/history/history.js';
 import { computeStatementHash } from '#store/history/log-check.js';
@@ -27,7 +27,6 @@ import {
   readLogHead,
 } from '#store/history/publication-log.js';
 import { createHashSigner, createSigningKey } from '#store/history/signing.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
 import { requireIndex } from '../indices/documents.js';
 import { createStoredState } from '../runs/states.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';

@@ -22,7 +22,7 @@ import { type Attempt, createJobKind, type JobKind, type JobSystem } from '#jobs
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import { computeRunId } from '#store/document-identity.js';
+import { computeRunId } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
 import { limitJobs } from '../keys/access.js';
 import type { Context } from '../shared/context.js';

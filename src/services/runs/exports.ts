@@ -10,8 +10,7 @@ import { createMarketKey, type MarketData, SINGLE_GROUPS } from '#domain/market/
 import { type ExportFormat, type ExportPosition, type ExportTableName, findExportTable } from '#domain/outputs/exports.js';
 import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/runs.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
-import { computeRunId } from '#store/document-identity.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { type ArtifactStore, computeRunId, type DocumentStore } from '#store/port.js';
 import type { Context, VersionedMarket } from '../shared/context.js';
 import {
   assertUndamaged,

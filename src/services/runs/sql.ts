@@ -15,7 +15,7 @@ import { createMarketKey, type MarketData } from '#domain/market/market-data.js'
 import { type ExportColumn, type ListCell, type ListViewName, PRICE_KEYS, REFERENCE_KEYS, SQL_VIEWS } from '#domain/outputs/exports.js';
 import { answerQuery } from '#market/serve/market-process.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '#market/serve/market-tasks.js';
-import { computeRunId } from '#store/document-identity.js';
+import { computeRunId } from '#store/port.js';
 import { createIndexList } from '../indices/indices.js';
 import type { Context } from '../shared/context.js';
 import { createGate, Postponed, type Requester } from '../shared/gate.js';

@@ -47,8 +47,7 @@ import type {
   NeededMemory,
   RunViewInput,
 } from '#jobs/tasks/views.js';
-import { computeRunId } from '#store/document-identity.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { type ArtifactStore, computeRunId, type DocumentStore } from '#store/port.js';
 import type { CalendarViews } from '../indices/calendars.js';
 import { findIndex, resolveReached } from '../indices/documents.js';
 import type { Context } from '../shared/context.js';

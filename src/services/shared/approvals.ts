@@ -15,8 +15,7 @@ import {
 } from '#domain/definition/approvals.js';
 import { isIdWithin } from '#domain/definition/reach.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import { formatNumberedId, formatTimestamp } from '#store/document-identity.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored } from '#store/port.js';
+import { type DocumentReader, type DocumentStore, type DocumentTransaction, formatNumberedId, formatTimestamp, parseStored } from '#store/port.js';
 import { findCurrentReach, refuseOutside, runUnrestricted } from '#store/reach.js';
 
 type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';

@@ -12,7 +12,7 @@ import { formatDay, parseDay, toLocalDay } from '#domain/base/time.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import { createStoreFinder } from '#domain/definition/references.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/port/queue.js';
-import { formatTimestamp } from '#store/document-identity.js';
+import { formatTimestamp } from '#store/port.js';
 import type { Context } from './context.js';
 import { readDataset } from './store-documents.js';
 

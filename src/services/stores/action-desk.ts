@@ -20,8 +20,7 @@ import {
 import type { Authorship } from '#domain/definition/versions.js';
 import { type CorporateAction, type MarketData, readReference } from '#domain/market/market-data.js';
 import { getLookup, type ServedMarket } from '#market/serve/served-markets.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import { type DocumentReader, parseStored } from '#store/port.js';
+import { type DocumentReader, formatTimestamp, parseStored } from '#store/port.js';
 import type { Context } from '../shared/context.js';
 
 export interface ExDates {

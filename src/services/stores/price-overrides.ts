@@ -5,8 +5,7 @@ import { type DatasetDocument, isManaged, OVERRIDES_MAX, type PriceOverride } fr
 import { type Authorship, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import { findCell, type PriceLocation } from '#market/content/market-content.js';
-import { formatTimestamp } from '#store/document-identity.js';
-import type { DocumentTransaction } from '#store/port.js';
+import { type DocumentTransaction, formatTimestamp } from '#store/port.js';
 import type { ApprovalAgreement, ProposedChange } from '../shared/approvals.js';
 import type { Context } from '../shared/context.js';
 import { requireDataset } from '../shared/store-documents.js';

@@ -8,14 +8,7 @@ import {
   readDeclaration,
 } from '#domain/definition/datasets.js';
 import { SigningKey } from '#domain/definition/publication.js';
-import { createNumberedRange, formatNumberedId, getOwner, parseNumber } from '../document-identity.js';
-import {
-  type DocumentLookup,
-  type DocumentReader,
-  type DocumentTransaction,
-  parseStored,
-  type UnreadableCause,
-} from '../port.js';
+import { createNumberedRange, type DocumentLookup, type DocumentReader, type DocumentTransaction, formatNumberedId, getOwner, parseNumber, parseStored, type UnreadableCause } from '../port.js';
 import { Buffer } from 'node:buffer';
 import { promisify } from 'node:util';
 import {

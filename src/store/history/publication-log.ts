@@ -6,8 +6,7 @@ import {
   type PublicationEntry,
   PublicationHead,
 } from '#domain/definition/publication.js';
-import { findLatestTime, formatNumberedId, getOwner } from '../document-identity.js';
-import { type DocumentReader, type DocumentTransaction, parseStored } from '../port.js';
+import { type DocumentReader, type DocumentTransaction, findLatestTime, formatNumberedId, getOwner, parseStored } from '../port.js';
 import { createLogCheck, type LogCheck } from './log-check.js';
 
 /** Document as read from disk. */

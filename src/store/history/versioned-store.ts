@@ -2,15 +2,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { type AuditedKind, type AuditEntry, type Authorship, NO_REQUEST, type StoredAuditHead, type Subject, VERSIONED_KINDS, type VersionedKind } from '#domain/definition/versions.js';
 import type { DatasetDocument, DataVersionDocument } from '#domain/definition/datasets.js';
 import type { RunDocument } from '#domain/definition/runs.js';
-import { computeRunId, formatTimestamp, getOwner, isDocumentId } from '../document-identity.js';
-import {
-  type DocumentKind,
-  type DocumentLookup,
-  type DocumentStore,
-  type DocumentTransaction,
-  readStoredBody,
-  type TransactionOptions,
-} from '../port.js';
+import { computeRunId, type DocumentKind, type DocumentLookup, type DocumentStore, type DocumentTransaction, formatTimestamp, getOwner, isDocumentId, readStoredBody, type TransactionOptions } from '../port.js';
 import { appendAudit, isAudited, readAuditHead } from './audit.js';
 import {
   type PendingReads,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { link, mkdir, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { copyFlushed, digestFile, syncFolder, makeFolder } from '../artifacts/durable-files.js';
-import { formatTimestamp } from '../document-identity.js';
+import { formatTimestamp } from '../port.js';
 import { findManagedStore, listArtifactRefs, openDocumentsReader } from '../lmdb/documents-reader.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';

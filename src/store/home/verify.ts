@@ -3,14 +3,13 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type RunDocument, RunListDocument } from '#domain/definition/runs.js';
 import { digestFile, type FileDigest } from '../artifacts/durable-files.js';
-import { computeRunId, getOwner } from '../document-identity.js';
+import { computeRunId, type DocumentsReader, getOwner } from '../port.js';
 import { createAuditCheck } from '../history/audit.js';
 import { createHistoryCheck } from '../history/history.js';
 import { createLogsCheck } from '../history/publication-log.js';
 import { findManagedStore, listArtifactRefs, openDocumentsReader } from '../lmdb/documents-reader.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import type { ArtifactLocation } from '../ownership/artifact-location.js';
-import type { DocumentsReader } from '../port.js';
 import { type HomeFolders, requireFormat } from './home.js';
 
 /**

@@ -7,22 +7,7 @@ import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { createArtifactOwners, listArtifactNames } from '../artifacts/artifact.js';
 import { syncFolder, restrictToOwner } from '../artifacts/durable-files.js';
 import { type FreeSpace, watchFreeSpace } from '../artifacts/free-space.js';
-import { createNumberedRange, formatNumberedId, parseNumber, SCHEMA_VERSION } from '../document-identity.js';
-import {
-  createCommitListeners,
-  collectListing,
-  type DocumentEngine,
-  type DocumentEngineOptions,
-  type DocumentKind,
-  type DocumentLookup,
-  type DocumentTransaction,
-  type EntryReader,
-  listDocument,
-  type ListedDocument,
-  type Listing,
-  type StoredDocument,
-  type TransactionBody,
-} from '../port.js';
+import { collectListing, createCommitListeners, createNumberedRange, type DocumentEngine, type DocumentEngineOptions, type DocumentKind, type DocumentLookup, type DocumentTransaction, type EntryReader, formatNumberedId, listDocument, type ListedDocument, type Listing, parseNumber, SCHEMA_VERSION, type StoredDocument, type TransactionBody } from '../port.js';
 import { workInTurns } from '../turns.js';
 import { type CommitWrites, createCommitQueue, createLastKeys, type KeyView } from './commit-queue.js';
 import {

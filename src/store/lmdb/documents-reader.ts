@@ -1,7 +1,6 @@
 import { open } from 'lmdb';
 import { listArtifactNames } from '../artifacts/artifact.js';
-import { SCHEMA_VERSION } from '../document-identity.js';
-import type { ArtifactRef, DocumentsReader, DocumentEntry } from '../port.js';
+import { type ArtifactRef, type DocumentEntry, type DocumentsReader, SCHEMA_VERSION } from '../port.js';
 import { decodeKey, encodeKey, openDocument, parseKey } from './document-format.js';
 
 interface LmdbDocumentsReader extends DocumentsReader {

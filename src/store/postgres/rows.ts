@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { createNumberedRange, formatTimestamp, SCHEMA_VERSION } from '../document-identity.js';
-import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
+import { createNumberedRange, type DocumentKind, formatTimestamp, SCHEMA_VERSION, type StoredDocument, type UnreadableDocument } from '../port.js';
 import type { Database } from './database.js';
 import { sealOfDocument } from './seals.js';
 

@@ -3,8 +3,7 @@ import { createHash, hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { listArtifactNames } from '../artifacts/artifact.js';
-import { formatNumberedId, formatTimestamp, isDocumentId, parseNumber, SCHEMA_VERSION } from '../document-identity.js';
-import type { DocumentKind, DocumentLookup, DocumentTransaction } from '../port.js';
+import { type DocumentKind, type DocumentLookup, type DocumentTransaction, formatNumberedId, formatTimestamp, isDocumentId, parseNumber, SCHEMA_VERSION } from '../port.js';
 import { type DocumentKey, type DocumentRow, openRow, type RowQuery, type DocumentRows } from './rows.js';
 
 /** Version number of an absent document. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createCalendarFileName } from '#domain/calendars/exchange-calendars.js';
 import { resumeDays, waitsForApproval } from '#services/daily-plans/runner.js';
 import { readPlanDay } from '#services/daily-plans/stored-days.js';
-import { formatTimestamp } from '#store/document-identity.js';
+import { formatTimestamp } from '#store/port.js';
 import { createTestContext } from '../context.js';
 import { BlockedError, openRunnerWorld, type RunnerWorld } from './runner-world.js';
 

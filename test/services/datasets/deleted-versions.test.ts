@@ -9,8 +9,7 @@ import {
   readHistory,
   recordDataVersion,
 } from '#services/shared/store-documents.js';
-import { formatNumberedId } from '#store/document-identity.js';
-import type { DocumentStore } from '#store/port.js';
+import { type DocumentStore, formatNumberedId } from '#store/port.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 
 const COUNT = 2 * DELETED_PER_TRANSACTION + 7;

@@ -9,7 +9,7 @@ import {
 } from '#services/delivery/callbacks.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { formatTimestamp } from '#store/document-identity.js';
+import { formatTimestamp } from '#store/port.js';
 import { createTestClock } from '../../jobs/test-clock.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 

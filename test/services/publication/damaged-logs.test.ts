@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry } from '#domain/definition/publication.js';
 import { createPublications } from '#services/publication/publications.js';
-import { formatNumberedId } from '#store/document-identity.js';
-import type { DocumentLookup } from '#store/port.js';
+import { type DocumentLookup, formatNumberedId } from '#store/port.js';
 import { createTestContext } from '../context.js';
 
 const createEntry = (seq: number): PublicationEntry => ({

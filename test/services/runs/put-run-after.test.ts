@@ -2,8 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { findRun, putRun, putRunAfter, readRunList } from '#services/shared/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import type { DocumentEngine } from '#store/port.js';
-import { computeRunId } from '#store/document-identity.js';
+import { computeRunId, type DocumentEngine } from '#store/port.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 const formatName = (i: number) => `${String(i).padStart(32, '0')}.art`;

@@ -5,9 +5,8 @@ import { signAuditLog } from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify.js';
-import type { DocumentsReader, DocumentStore, DocumentEntry } from '#store/port.js';
+import { computeRunId, type DocumentEntry, type DocumentsReader, type DocumentStore } from '#store/port.js';
 import { createSigningKey } from '#store/history/signing.js';
-import { computeRunId } from '#store/document-identity.js';
 import { createMemoryEngine } from '../memory-engine.js';
 
 const authorship: Authorship = { author: 'anna', note: null, requestId: 'r' };

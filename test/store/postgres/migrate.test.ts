@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.js';
-import { DOCUMENT_KINDS } from '#store/document-identity.js';
+import { DOCUMENT_KINDS } from '#store/port.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, openSharedPostgresql } from '../../postgresql/shared-postgresql.js';

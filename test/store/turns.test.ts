@@ -1,7 +1,6 @@
 import { setImmediate as awaitTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { runForClient } from '#store/reach.js';
-import { workInTurns } from '#store/turns.js';
+import { runForClient, workInTurns } from '#store/reach.js';
 
 /** Longer than the time of a turn, so that each item takes a separate turn. */
 const ITEM_MS = 7;

@@ -18,7 +18,7 @@ import {
   type Waiver,
 } from '#domain/outputs/daily-plans.js';
 import { type DocumentTransaction, formatNumberedId, formatTimestamp, parseStored } from '#store/port.js';
-import { mapInTurns } from '#store/turns.js';
+import { mapInTurns } from '#store/reach.js';
 import type { ChangeAdmission, ProposedChange } from '../shared/approvals.js';
 import type { Context } from '../shared/context.js';
 import type { FindingDetail } from './checks.js';

@@ -14,7 +14,7 @@ import {
 import { createPath, findPathProblem } from '#domain/definition/target-addresses.js';
 import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
 import { type DocumentStore, formatNumberedId, parseStored } from '#store/port.js';
-import { mapInTurns } from '#store/turns.js';
+import { mapInTurns } from '#store/reach.js';
 import type { Context } from '../shared/context.js';
 import type { ClientRecord } from './clients.js';
 import {

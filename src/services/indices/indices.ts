@@ -22,7 +22,7 @@ import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { readLogHead } from '#store/history/publication-log.js';
 import { type DocumentReader, type DocumentStore, type DocumentTransaction, readStoredBody } from '#store/port.js';
-import { mapInTurns } from '#store/turns.js';
+import { mapInTurns } from '#store/reach.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import type { Context } from '../shared/context.js';
 import { assertIdOfPath, assertPrecondition, listTakenIdFindings, type Precondition } from '../shared/documents.js';

@@ -14,7 +14,7 @@ import {
 } from '#domain/definition/strategies.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { type DocumentStore, type DocumentTransaction, readStoredBody, type StoredDocument } from '#store/port.js';
-import { mapInTurns } from '#store/turns.js';
+import { mapInTurns } from '#store/reach.js';
 import type { Context } from '../shared/context.js';
 import { assertIdOfPath, assertPrecondition, formatTakenId, type Precondition } from '../shared/documents.js';
 import { cancelJobsAbout, deleteJobsAbout } from '../shared/jobs.js';

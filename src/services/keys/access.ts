@@ -13,7 +13,7 @@ import type { DocumentStore } from '#store/port.js';
 import { findCurrentReach, refuseOutside, refuseOutside as outside, runUnrestricted } from '#store/reach.js';
 
 export { findCurrentReach as currentReach, runForClient, runWithinReach as withinReach } from '#store/reach.js';
-export { workInTurns } from '#store/turns.js';
+export { workInTurns } from '#store/reach.js';
 export { refuseOutside as outside };
 
 /** Client with the names under which documents can be shared with it. */

@@ -16,7 +16,7 @@ import {
   type UnreadableCause,
   type UnreadableDocument,
 } from '#store/port.js';
-import { mapInTurns } from '#store/turns.js';
+import { mapInTurns } from '#store/reach.js';
 
 /** Checks that a body has no id, or the same id as its path. @throws Refusal ID_MISMATCH */
 export function assertIdOfPath(inPath: string, body: Readonly<Record<string, unknown>>, field = 'id'): void {

@@ -8,7 +8,7 @@ import { createArtifactOwners, listArtifactNames } from '../artifacts/artifact.j
 import { syncFolder, restrictToOwner } from '../artifacts/durable-files.js';
 import { type FreeSpace, watchFreeSpace } from '../artifacts/free-space.js';
 import { collectListing, createCommitListeners, createNumberedRange, type DocumentEngine, type DocumentEngineOptions, type DocumentKind, type DocumentLookup, type DocumentTransaction, type EntryReader, formatNumberedId, listDocument, type ListedDocument, type Listing, parseNumber, SCHEMA_VERSION, type StoredDocument, type TransactionBody } from '../port.js';
-import { workInTurns } from '../turns.js';
+import { workInTurns } from '../reach.js';
 import { type CommitWrites, createCommitQueue, createLastKeys, type KeyView } from './commit-queue.js';
 import {
   decodeKey,

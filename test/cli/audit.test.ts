@@ -10,7 +10,7 @@ import {
   signAuditLog,
 } from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { createSigningKey } from '#store/history/signing.js';
+import { createSigningKey } from '#store/history/publication-log.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';
 import { openTemporaryFolders } from '../store/temporary-folder.js';

@@ -1,5 +1,5 @@
 import type { PublicKey } from '#domain/definition/publication.js';
-import { verifyLog } from '#store/history/signing.js';
+import { verifyLog } from '#store/history/publication-log.js';
 
 export interface PublisherAnswer {
   readonly status: number;

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createHash as embeddedHash } from '#engine/embedded/crypto.js';
 import { isSignedByPlatform } from '#engine/main.js';
-import { createHashSigner, createSigningKey } from '#store/history/signing.js';
+import { createHashSigner, createSigningKey } from '#store/history/publication-log.js';
 
 test('the embedded SHA-256 equals that of Node for every length around a block, divided into any parts', () => {
   for (let length = 0; length <= 200; length++) {

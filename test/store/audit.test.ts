@@ -13,7 +13,7 @@ import {
   verifyAudit,
 } from '#store/history/audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { createSigningKey, signHash } from '#store/history/signing.js';
+import { createSigningKey, signHash } from '#store/history/publication-log.js';
 import { computeStatementHash } from '#store/history/log-check.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';

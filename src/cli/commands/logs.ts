@@ -11,7 +11,7 @@ import { AUDIT_KINDS, type AuditKind } from '#domain/definition/versions.js';
 import { PublicKey } from '#domain/definition/publication.js';
 import { type AuditTerms, verifyAudit } from '#store/history/audit.js';
 import type { LogFault } from '#store/history/log-check.js';
-import { verifyLog as verifySignedLog, isSigned } from '#store/history/signing.js';
+import { verifyLog as verifySignedLog, isSigned } from '#store/history/publication-log.js';
 import { formatTable, writeWhole } from '../terminal.js';
 import { readFirstSentence, UsageError } from '../usage.js';
 import { type FlagValues, type Grammar, hasWords, readCommandLine } from './command-line.js';

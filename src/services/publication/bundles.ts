@@ -9,7 +9,7 @@ import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { signHash } from '#store/history/signing.js';
+import { signHash } from '#store/history/publication-log.js';
 import { computeStatementHash } from '#store/history/log-check.js';
 import { computeRunId } from '#store/port.js';
 import type { EarlierContentFiles } from '#jobs/tasks/messages.js';

@@ -19,14 +19,7 @@ import { computeRunId, type DocumentReader, type DocumentStore, type DocumentTra
 import { findLastSealTime, signAuditLog } from '#store/history/audit.js';
 import { removePrivateKey } from '#store/history/history.js';
 import { computeStatementHash } from '#store/history/log-check.js';
-import {
-  appendEntries,
-  assertReadable,
-  chooseTimeAfterLogs,
-  readLogBatches,
-  readLogHead,
-} from '#store/history/publication-log.js';
-import { createHashSigner, createSigningKey } from '#store/history/signing.js';
+import { appendEntries, assertReadable, chooseTimeAfterLogs, createHashSigner, createSigningKey, readLogBatches, readLogHead } from '#store/history/publication-log.js';
 import { requireIndex } from '../indices/documents.js';
 import { createStoredState } from '../runs/states.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';

@@ -13,7 +13,7 @@ import {
 import { NO_HASH, type PublicKey, SigningKey } from '#domain/definition/publication.js';
 import { type DocumentKind, type DocumentReader, type DocumentTransaction, findLatestTime, parseStored } from '../port.js';
 import { computeStatementHash } from './log-check.js';
-import { findSignatureFault, signHash } from './signing.js';
+import { findSignatureFault, signHash } from './publication-log.js';
 
 /** Content of an entry that has not been appended to the log yet. */
 type AuditStatement = Omit<AuditEntry, 'seq' | 'previous' | 'hash'>;

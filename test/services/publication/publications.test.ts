@@ -10,7 +10,7 @@ import type { AuditEntry } from '#domain/definition/versions.js';
 import type { LevelChange, PublicationEntry, PublicKey } from '#domain/definition/publication.js';
 import { verifyPublished } from '#cli/commands/logs.js';
 import { verifyAudit } from '#store/history/audit.js';
-import { verifyLog } from '#store/history/signing.js';
+import { verifyLog } from '#store/history/publication-log.js';
 import { issueKey } from '#services/keys/keys.js';
 import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';

@@ -6,7 +6,7 @@ import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify.js';
 import { computeRunId, type DocumentEntry, type DocumentsReader, type DocumentStore } from '#store/port.js';
-import { createSigningKey } from '#store/history/signing.js';
+import { createSigningKey } from '#store/history/publication-log.js';
 import { createMemoryEngine } from '../memory-engine.js';
 
 const authorship: Authorship = { author: 'anna', note: null, requestId: 'r' };

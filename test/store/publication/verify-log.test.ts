@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/definition/publication.js';
-import { createLogsCheck } from '#store/history/publication-log.js';
-import { createHashSigner, createSigningKey, verifyLog } from '#store/history/signing.js';
+import { createHashSigner, createLogsCheck, createSigningKey, verifyLog } from '#store/history/publication-log.js';
 import { computeStatementHash } from '#store/history/log-check.js';
 import { fc } from '../../fast-check.js';
 

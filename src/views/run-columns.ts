@@ -10,7 +10,7 @@ import {
   VARIANT_BLOCKS,
 } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings } from '#domain/backtest/run-file/header.js';
-import { EFFECT_WIDTH } from '#domain/backtest/run-file/panels.js';
+import { EFFECT_WIDTH } from '#domain/backtest/run-file/block.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Finding } from '#domain/base/findings.js';
 import { findLastAtMost, roundHalfAwayFromZero } from '#domain/base/numbers.js';

@@ -5,7 +5,7 @@ import {
   isPanel,
   TRANSFER_WIDTH,
 } from '#domain/backtest/run-file/blocks.js';
-import { EFFECT_WIDTH } from '#domain/backtest/run-file/panels.js';
+import { EFFECT_WIDTH } from '#domain/backtest/run-file/block.js';
 import type { RunCheckpoint } from '#domain/backtest/checkpoint.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { type ExtendedRun, extendRun } from '#domain/backtest/extension.js';

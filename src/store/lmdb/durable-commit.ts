@@ -1,6 +1,8 @@
 import type { Buffer } from 'node:buffer';
-import type { CommitWrites } from './commit-queue.js';
 import { encodeKey } from './document-format.js';
+
+/** Values that one commit writes, by key (bytes as latin-1 text). Null deletes a key. */
+export type CommitWrites = ReadonlyMap<string, Buffer | null>;
 
 export interface WritableDatabase {
   /** Runs the puts and removals of `action` in one atomic transaction. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type CommitPort, type CommitWrites, createCommitQueue } from '#store/lmdb/commit-queue.js';
+import { type CommitPort, type CommitWrites, createCommitQueue } from '#store/lmdb/document-store.js';
 
 /** Creates a simulated disk with its committed changes. The test decides when a commit ends. */
 function createDisk(commit: (writes: CommitWrites, values: Map<string, Buffer>) => Promise<void>) {

@@ -16,7 +16,7 @@ import {
   describeJump,
   isJump,
   isOrdinaryMove,
-} from '../market/unexplained-growth.js';
+} from '../market/growth.js';
 import type { FindingGroups } from './run.js';
 
 /**

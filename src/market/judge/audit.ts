@@ -23,7 +23,7 @@ import {
   type SecurityHistory,
   type SplitReading,
 } from './security-histories.js';
-import { describeJump } from '#domain/market/unexplained-growth.js';
+import { describeJump } from '#domain/market/growth.js';
 
 /** Returns the content with repairs applied in the given order. The content itself is not changed. */
 export function applyRepairs(content: MarketContent, repairs: readonly Repair[]): MarketContent {

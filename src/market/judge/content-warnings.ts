@@ -9,7 +9,7 @@ import {
   ELECTIONS,
   readReference,
 } from '#domain/market/market-data.js';
-import { JUMP_MAX } from '#domain/market/unexplained-growth.js';
+import { JUMP_MAX } from '#domain/market/growth.js';
 import { compareActions, groupBySecurity } from '../content/action-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type DataProblem, type Problems } from '../tables/problems.js';

@@ -15,7 +15,7 @@ import {
   isOrdinaryMove,
   JUMP_MAX,
   type UnexplainedGrowth,
-} from '#domain/market/unexplained-growth.js';
+} from '#domain/market/growth.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { DataProblem, Problems } from '../tables/problems.js';
 

@@ -6,7 +6,7 @@ import {
   type CorporateAction,
   type DataWarningKind,
 } from '#domain/market/market-data.js';
-import { findNearestGrowth } from '#domain/market/unexplained-growth.js';
+import { findNearestGrowth } from '#domain/market/growth.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ActionStep } from './market-warnings.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineRoutes } from '#contract/route.js';
-import { deriveHandlers } from '#http/calls.js';
+import { deriveHandlers } from '#http/routes.js';
 
 const routes = defineRoutes('pairs', {
   putPair: {

@@ -4,7 +4,7 @@ import { jobRoutes } from '#contract/job-routes.js';
 import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type App, createApp } from '#http/app.js';
-import { createJobHandlers } from '#http/routes/operations.js';
+import { createJobHandlers } from '#http/routes.js';
 import { systemClock } from '#jobs/port/clock.js';
 import type { ComputePool } from '#jobs/port/compute-pool.js';
 import { deriveNodeLimits } from '#jobs/node-limits.js';

@@ -13,7 +13,7 @@ import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
 import { createAuthenticate } from '#http/middleware.js';
-import { createRemovals, createVersionHandlers, deriveHandlers, type Removals } from '#http/calls.js';
+import { createAccessHandlers, createAnalyticsHandlers, createApprovalHandlers, createAuditHandlers, createBatchHandlers, createChangelogHandlers, createClientHandlers, createClosureHandlers, createDataHandlers, createDatasetHandlers, createDifferenceHandlers, createEventHandlers, createExportHandlers, createGovernanceHandlers, createHealthHandlers, createIndexHandlers, createJobHandlers, createMetricsHandlers, createOptimiseHandlers, createOverrideHandlers, createPublicationHandlers, createRemovals, createReplayHandlers, createReportHandlers, createRiskModelHandlers, createRunDifferenceHandlers, createRunViewHandlers, createScheduleHandlers, createSimulationHandlers, createSqlHandlers, createStrategyHandlers, createStudyHandlers, createVersionHandlers, deriveHandlers, principalHandlers, type Removals } from '#http/routes.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
 import { createReceiptHandlers } from '#http/sources.js';
@@ -25,42 +25,6 @@ import {
   createTextHandlers,
   createVerifyHandlers,
 } from '#http/routes/pages.js';
-import {
-  createApprovalHandlers,
-  createAuditHandlers,
-  createClientHandlers,
-  createClosureHandlers,
-  createGovernanceHandlers,
-  createPublicationHandlers,
-  createScheduleHandlers,
-} from '#http/routes/governance.js';
-import { createEventHandlers, createIndexHandlers, createStrategyHandlers } from '#http/routes/indices.js';
-import {
-  createBatchHandlers,
-  createOptimiseHandlers,
-  createRiskModelHandlers,
-  createStudyHandlers,
-} from '#http/routes/optimise.js';
-import {
-  createAnalyticsHandlers,
-  createDifferenceHandlers,
-  createExportHandlers,
-  createReplayHandlers,
-  createReportHandlers,
-  createRunDifferenceHandlers,
-  createRunViewHandlers,
-  createSimulationHandlers,
-  createSqlHandlers,
-} from '#http/routes/runs.js';
-import {
-  createAccessHandlers,
-  createChangelogHandlers,
-  createHealthHandlers,
-  createJobHandlers,
-  createMetricsHandlers,
-  principalHandlers,
-} from '#http/routes/operations.js';
-import { createDataHandlers, createDatasetHandlers, createOverrideHandlers } from '#http/routes/stores.js';
 import { systemClock } from '#jobs/port/clock.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/port/job-kind.js';
 import { createDays } from '#services/daily-plans/days.js';

@@ -6,7 +6,7 @@ import { parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type App, createApp } from '#http/app.js';
-import { deriveHandlers } from '#http/calls.js';
+import { deriveHandlers } from '#http/routes.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createCalendarViews, createIndexSchedules } from '#services/indices/calendars.js';
 import { createTestContext } from '../../services/context.js';

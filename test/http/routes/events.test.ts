@@ -5,7 +5,7 @@ import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { selectScheduleAround } from '#domain/definition/index-schedule.js';
 import { createApp } from '#http/app.js';
-import { createEventHandlers } from '#http/routes/indices.js';
+import { createEventHandlers } from '#http/routes.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { createEvents } from '#services/indices/events.js';
 import { createIndexSchedules } from '#services/indices/calendars.js';

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Scope } from '#contract/route.js';
 import { expect, test } from 'vitest';
 import { Health } from '#contract/service.js';
-import { createHealthHandlers } from '#http/routes/operations.js';
+import { createHealthHandlers } from '#http/routes.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { type PartCheck, createHealth } from '#services/shared/service.js';

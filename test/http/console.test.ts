@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { createApp } from '#http/app.js';
 import { consoleRoutes } from '#contract/pages.js';
-import { CONSOLE_POLICY, type ConsoleFile, createConsoleHandlers } from '#http/routes/pages.js';
+import { CONSOLE_POLICY, type ConsoleFile, createConsoleHandlers } from '#http/pages.js';
 
 const createConsoleFile = (text: string, type: string): ConsoleFile => {
   const bytes = new TextEncoder().encode(text);

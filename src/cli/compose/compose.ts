@@ -24,7 +24,7 @@ import {
   createDocumentationHandlers,
   createTextHandlers,
   createVerifyHandlers,
-} from '#http/routes/pages.js';
+} from '#http/pages.js';
 import { systemClock } from '#jobs/port/clock.js';
 import type { Attempt, JobHandlers, JobKind } from '#jobs/port/job-kind.js';
 import { createDays } from '#services/daily-plans/days.js';

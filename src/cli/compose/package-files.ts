@@ -12,7 +12,7 @@ import type {
   ConsoleFiles,
   DocumentationSources,
   VerifyFiles,
-} from '#http/routes/pages.js';
+} from '#http/pages.js';
 import type { GuidePage } from '#views/documentation/page.js';
 import { PACKAGE_ROOT, readEngineVersion } from '../version.js';
 

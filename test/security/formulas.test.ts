@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { protectText, removeProtection } from '#market/formats/csv.js';
-import { writeWorkbook } from '#market/read/import-template.js';
+import { writeWorkbook } from '#market/read/import.js';
 import { openZip } from '#market/formats/workbook.js';
 
 /** Strings that a spreadsheet would read as a formula and might execute. */

@@ -29,7 +29,7 @@ import type { Authorship } from '#domain/definition/versions.js';
 import { listKindsDeletedWith } from '#domain/outputs/jobs.js';
 import { isLiveIn } from '#jobs/port/life-cycle.js';
 import { listFolderFiles } from '#market/read/folder.js';
-import { createImportTemplate } from '#market/read/import-template.js';
+import { createImportTemplate } from '#market/read/import.js';
 import type { InspectedData } from '#market/read/inspection.js';
 import { inspectMarket } from '#market/serve/market-process.js';
 import { createProblems } from '#market/tables/problems.js';

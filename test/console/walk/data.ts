@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { createZip } from '../create-zip.js';
 import { formatCount, writeMinusSigns } from '#console/words/numbers.js';
 import type { DataAudit, DataStore } from '#contract/stores.js';
-import { writeWorkbook } from '#market/read/import-template.js';
+import { writeWorkbook } from '#market/read/import.js';
 import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 

@@ -4,11 +4,10 @@ import { expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
 import { formatDay } from '#domain/base/time.js';
 import { inspect } from '#market/read/inspection.js';
-import { type ImportSource, readImport } from '#market/read/import.js';
+import { type ImportSource, readImport, writeZip } from '#market/read/import.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import { readDatabase } from '#market/read/databases.js';
 import { createProblems } from '#market/tables/problems.js';
-import { writeZip } from '#market/read/import-template.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder } from '../store-folder.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergeContents } from '#market/content/merge.js';
+import { mergeContents } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolderContent, formatFindingPaths, writeFiles } from '../store-folder.js';

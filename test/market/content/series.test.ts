@@ -11,9 +11,8 @@ import {
   encodeCanonicalTables,
 } from '#market/content/content-hash.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { mergeContents } from '#market/content/merge.js';
+import { mergeContents, readImport } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
-import { readImport } from '#market/read/import.js';
 import { refreshContent } from '#market/judge/refresh.js';
 import { writeMarket } from '#market/content/managed-folder.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';

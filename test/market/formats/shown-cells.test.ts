@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { readImport } from '#market/read/import.js';
-import { writeZip } from '#market/read/import-template.js';
+import { readImport, writeZip } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
 
 const NAMESPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"';

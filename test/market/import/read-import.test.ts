@@ -1,8 +1,7 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { createImportTemplate, type Sheet, writeWorkbook, writeZip } from '#market/read/import-template.js';
+import { createImportTemplate, type ImportSource, readImport, type Sheet, writeWorkbook, writeZip } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
-import { type ImportSource, readImport } from '#market/read/import.js';
 import { formatFindingPaths } from '../store-folder.js';
 
 async function importSource(source: ImportSource) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { writeZip } from '#market/read/import-template.js';
+import { writeZip } from '#market/read/import.js';
 import { inspect } from '#market/read/inspection.js';
 import { SAMPLE_ROWS } from '#market/read/samples.js';
 

@@ -1,7 +1,7 @@
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
-import { writeZip } from '#market/read/import-template.js';
+import { writeZip } from '#market/read/import.js';
 import { inspect } from '#market/read/inspection.js';
 
 const DAYS = ['2024-01-02', '2024-01-03'];

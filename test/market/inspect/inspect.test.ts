@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
-import { type Sheet, writeWorkbook, writeZip } from '#market/read/import-template.js';
+import { type Sheet, writeWorkbook, writeZip } from '#market/read/import.js';
 import { inspect } from '#market/read/inspection.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { readSource } from '#market/read/read-source.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { writeWorkbook } from '#market/read/import-template.js';
+import { writeWorkbook } from '#market/read/import.js';
 import { inspect } from '#market/read/inspection.js';
 
 type Row = readonly (string | number | null)[];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
-import { writeZip } from '#market/read/import-template.js';
+import { writeZip } from '#market/read/import.js';
 import { inspect } from '#market/read/inspection.js';
 import type { Answers } from '#market/read/questions.js';
 import { createDayReader } from '#market/mapping/written-values.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
-import { writeWorkbook } from '#market/read/import-template.js';
+import { writeWorkbook } from '#market/read/import.js';
 import { inspect, type InspectionTerms } from '#market/read/inspection.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
 import { writeFiles } from '../store-folder.js';

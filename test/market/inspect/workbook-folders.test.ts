@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
-import { type Sheet, writeWorkbook } from '#market/read/import-template.js';
+import { readImport, type Sheet, writeWorkbook } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/read/inspection.js';
 import type { Answers } from '#market/read/questions.js';
 import { createLocations, listFolderFiles } from '#market/read/folder.js';
-import { readImport } from '#market/read/import.js';
 import { createZip } from '../../console/create-zip.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 

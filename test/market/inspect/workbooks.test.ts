@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
-import { type Sheet, writeWorkbook } from '#market/read/import-template.js';
+import { type Sheet, writeWorkbook } from '#market/read/import.js';
 import { inspect, type InspectionTerms } from '#market/read/inspection.js';
 
 const readInspectedSheets = (sheets: readonly Sheet[], terms: InspectionTerms = {}) =>

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/base/time.js';
 import { Mapping } from '#domain/definition/mapping.js';
-import { readImport } from '#market/read/import.js';
-import { writeWorkbook, writeZip } from '#market/read/import-template.js';
+import { readImport, writeWorkbook, writeZip } from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
 import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 

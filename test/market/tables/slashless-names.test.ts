@@ -2,11 +2,10 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { expect, test } from 'vitest';
 import { Mapping } from '#domain/definition/mapping.js';
-import { readImport } from '#market/read/import.js';
+import { readImport, writeZip } from '#market/read/import.js';
 import { readDatabase } from '#market/read/databases.js';
 import type { Finding } from '#domain/base/findings.js';
 import { createProblems } from '#market/tables/problems.js';
-import { writeZip } from '#market/read/import-template.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 

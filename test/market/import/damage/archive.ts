@@ -1,5 +1,5 @@
 import { crc32, deflateRawSync } from 'node:zlib';
-import { writeZip } from '#market/read/import-template.js';
+import { writeZip } from '#market/read/import.js';
 import { type Damage, importBytes, changeBytes, HEAD, MARKET } from './damage.js';
 
 const importDamagedArchive = (

@@ -1,4 +1,4 @@
-import { writeWorkbook, writeZip } from '#market/read/import-template.js';
+import { writeWorkbook, writeZip } from '#market/read/import.js';
 import { type Damage, importBytes, MARKET } from './damage.js';
 
 const HEADER = ['identifier', 'date', 'CLOSE'];

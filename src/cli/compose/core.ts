@@ -32,7 +32,7 @@ import {
   type SignedPostSender,
 } from '#services/delivery/callbacks.js';
 import { followClosures } from '#services/indices/calendars.js';
-import { createRunStates } from '#services/runs/states.js';
+import { createRunStates } from '#services/runs/plans.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import { createApprovals } from '#services/shared/approvals.js';
 import type { Context, FollowingCalendars } from '#services/shared/context.js';

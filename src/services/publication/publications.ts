@@ -21,7 +21,7 @@ import { removePrivateKey } from '#store/history/history.js';
 import { computeStatementHash } from '#store/history/log-check.js';
 import { appendEntries, assertReadable, chooseTimeAfterLogs, createHashSigner, createSigningKey, readLogBatches, readLogHead } from '#store/history/publication-log.js';
 import { requireIndex } from '../indices/documents.js';
-import { createStoredState } from '../runs/states.js';
+import { createStoredState } from '../runs/plans.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';

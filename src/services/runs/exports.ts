@@ -22,7 +22,7 @@ import {
 } from '../shared/run-documents.js';
 import { createStateHead, prependHead, type StateHead, streamWithHead } from '../shared/stamped-json.js';
 import { listVersionFilesBefore } from '../stores/data-versions.js';
-import { createStoredState } from './states.js';
+import { createStoredState } from './plans.js';
 import { assertReferenceColumn, type ViewCache } from './views.js';
 
 /** Size in bytes of the buffer for one part. It is twice the intended size of a part. */

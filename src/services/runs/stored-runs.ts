@@ -25,7 +25,7 @@ import {
   requireRun,
 } from '../shared/run-documents.js';
 import { removeMarks, type StoredBytes } from '../shared/stamped-json.js';
-import { createStoredState } from './states.js';
+import { createStoredState } from './plans.js';
 import type { ViewMaker } from './views.js';
 
 /**

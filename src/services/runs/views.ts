@@ -77,8 +77,7 @@ import {
   type StateHead,
 } from '../shared/stamped-json.js';
 import { type ActionEffects, type ExDates, formatActionKey } from '../stores/action-desk.js';
-import { type BacktestPlans, createBacktestPlans } from './plans.js';
-import { createStoredState } from './states.js';
+import { type BacktestPlans, createBacktestPlans, createStoredState } from './plans.js';
 
 /** Maximum memory of the cache in bytes. It is enough for several hundred views of usual size. */
 const CACHE_BYTES_MAX = 64 * 2 ** 20;

@@ -5,7 +5,7 @@ import type { RunDocument } from '#domain/definition/runs.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
-import { createRunStates } from '#services/runs/states.js';
+import { createRunStates } from '#services/runs/plans.js';
 import type { ArtifactRef, DocumentKind, DocumentStore } from '#store/port.js';
 import { createTestContext } from '../context.js';
 import { createEqualIndex } from '../../equal-index.js';

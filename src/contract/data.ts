@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AsKnownOnText } from '#domain/base/requested-dates.js';
-import { AssetIdentifier, defineObject, IsoDate } from '#domain/base/schema.js';
+import { AsKnownOnText, AssetIdentifier, defineObject, IsoDate } from '#domain/base/schema.js';
 import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
 import { TableFrame } from './payloads.js';
 import { defineRoutes } from './route.js';

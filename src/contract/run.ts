@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/base/requested-dates.js';
-import { defineObject, Id } from '#domain/base/schema.js';
+import { AsKnownOn, defineObject, Id } from '#domain/base/schema.js';
 import { BacktestFields, BenchmarkName, BenchmarkRef } from '#domain/definition/runs.js';
 
 /** Returns an optional field with the description and the default of a term. A strategy may have another value. */

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/base/limits.js';
-import { AsKnownOnText } from '#domain/base/requested-dates.js';
-import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { AsKnownOnText, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/definition/runs.js';
 import { EXPORT_FORMATS, EXPORT_NAMES, EXPORTS, type ExportTable } from '#domain/outputs/exports.js';
 import { BacktestMetricsPayload } from './analytics/record.js';

@@ -1,7 +1,7 @@
 import type { IndexExplanation, PreviewResponse, WhatIfResponse } from '#contract/indices/previews.js';
 import { computeCashWeight, measureConcentration } from '#domain/analytics/concentration.js';
 import { compareText, type Finding, sortFindings } from '#domain/base/findings.js';
-import { checkAsOf } from '#domain/base/requested-dates.js';
+import { checkAsOf } from '#domain/base/schema.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { type OverlayPreview, previewOverlay, previewOverlayOnFirstSession } from '#domain/books/composer.js';
 import { type Composer, findRuleText } from '#domain/books/compositions.js';

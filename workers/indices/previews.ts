@@ -2,7 +2,7 @@ import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { computeRollingVolatility } from '#domain/analytics/rolling.js';
 import { sortFindings, compareText, type Finding } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
-import { checkAsOf } from '#domain/base/requested-dates.js';
+import { checkAsOf } from '#domain/base/schema.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import {
   findRuleText,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { AsKnownOn } from '#domain/base/requested-dates.js';
-import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { AsKnownOn, defineObject, Id, IsoDate } from '#domain/base/schema.js';
 import { SWAP_RULES, type SwapRule } from '#domain/books/compositions.js';
 import { CHANGE_EVENTS, type ChangeEvent } from '#domain/books/constituent-changes.js';
 import { BREACH_RULE_NAMES } from '#domain/definition/compliance.js';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { Finding } from '../base/findings.js';
 import { findFirstAtLeast } from '../base/numbers.js';
-import { AsKnownOn } from '../base/requested-dates.js';
-import { defineObject, Id, IsoDate, requireOneOfEach } from '../base/schema.js';
+import { AsKnownOn, defineObject, Id, IsoDate, requireOneOfEach } from '../base/schema.js';
 import { type Day, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { findBreachRule } from './compliance.js';

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { type Finding, hasErrors, keepSmallValue, reportFindings } from '../base/findings.js';
-import { isReversed } from '../base/requested-dates.js';
-import { checkFinite, checkShape, defineObject, Id } from '../base/schema.js';
+import { checkFinite, checkShape, defineObject, Id, isReversed } from '../base/schema.js';
 import type { MarketData } from '../market/market-data.js';
 import { type IndexDocument, isOverlayDocument, RESERVED_INDEX_IDS } from './index-document.js';
 import { checkSingleHolding } from './overlay-type.js';

@@ -3,8 +3,7 @@ import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage.js';
 import { STRUCTURED_ESTIMATORS } from '#kernels/moments/structured-covariance.js';
 import type { Finding, FindingCode } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
-import { AsKnownOn } from '../base/requested-dates.js';
-import { AssetIdentifier, defineObject, Id, IsoDate } from '../base/schema.js';
+import { AsKnownOn, AssetIdentifier, defineObject, Id, IsoDate } from '../base/schema.js';
 
 export const ESTIMATOR_SETTINGS = {
   factors: { readers: ['statistical'], help: 'Number of principal components. Default: 10.' },

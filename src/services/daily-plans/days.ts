@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/base/findings.js';
 import { formatCount } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertOrder } from '#domain/base/requested-dates.js';
+import { assertOrder } from '#domain/base/schema.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { listSessionsBetween } from '#domain/calendars/calendar.js';
 import { FACTS_LISTED_MAX } from '#domain/definition/approvals.js';

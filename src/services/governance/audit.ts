@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { setImmediate, setTimeout as pause } from 'node:timers/promises';
 import { parseHostPort } from '#base/addresses.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { refuseReversedRange } from '#domain/base/requested-dates.js';
+import { refuseReversedRange } from '#domain/base/schema.js';
 import { parseMoment, parsePeriodStart } from '#domain/base/time.js';
 import { type AuditEntry, type AuditHead, AuditSeal, type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
 import type { PublicKey } from '#domain/definition/publication.js';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventsQuery, EventsView } from '#contract/calendars.js';
-import { assertOrder } from '#domain/base/requested-dates.js';
+import { assertOrder } from '#domain/base/schema.js';
 import { type Calendars, describeChange } from '#domain/calendars/calendar.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';

@@ -4,8 +4,7 @@ import type { DatapointEvaluation, DatapointRequest, Methodology } from '#contra
 import type { LevelSketchPayload } from '#contract/indices/previews.js';
 import { type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import type { AsKnownOn } from '#domain/base/requested-dates.js';
-import { checkShape } from '#domain/base/schema.js';
+import { type AsKnownOn, checkShape } from '#domain/base/schema.js';
 import { formatDay } from '#domain/base/time.js';
 import {
   checkTree,

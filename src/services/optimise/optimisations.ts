@@ -6,7 +6,7 @@ import type { ConstraintSetCollection, ConstraintTypes, ObjectiveTypes } from '#
 import { compareText, type Finding, hasErrors, reportFindings } from '#domain/base/findings.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertHasDates, assertOrder } from '#domain/base/requested-dates.js';
+import { assertHasDates, assertOrder } from '#domain/base/schema.js';
 import { parseValidDay } from '#domain/base/time.js';
 import { type PlannedModels, readStoredModelId, toPlannedModel } from '#domain/definition/backtest-plan.js';
 import { checkConstraintSet, type ConstraintSet, readConstraintSet } from '#domain/definition/constraint-sets.js';

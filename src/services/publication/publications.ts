@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublicKeys, PublishRequest } from '#contract/publication.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertOrder } from '#domain/base/requested-dates.js';
+import { assertOrder } from '#domain/base/schema.js';
 import type { Calendar } from '#domain/calendars/calendar.js';
 import type { ApprovalFacts, ApprovalRules } from '#domain/definition/approvals.js';
 import {

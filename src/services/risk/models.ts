@@ -5,7 +5,7 @@ import { toCanonicalJson } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertHasDates, assertOrder } from '#domain/base/requested-dates.js';
+import { assertHasDates, assertOrder } from '#domain/base/schema.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/definition/index-document.js';
 import { reportUnreadFields } from '#domain/definition/optimisation.js';

@@ -7,7 +7,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { type AsKnownOn, assertOrder } from '#domain/base/requested-dates.js';
+import { type AsKnownOn, assertOrder } from '#domain/base/schema.js';
 import { isIdWithin } from '#domain/definition/reach.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';

@@ -4,7 +4,7 @@ import type { StaleState } from '#domain/backtest/plan.js';
 import { formatNameInHeader } from '#domain/backtest/run-file/placement.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertOrder, assertOverlaps } from '#domain/base/requested-dates.js';
+import { assertOrder, assertOverlaps } from '#domain/base/schema.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { createMarketKey, type MarketData, SINGLE_GROUPS } from '#domain/market/market-data.js';
 import { type ExportFormat, type ExportPosition, type ExportTableName, findExportTable } from '#domain/outputs/exports.js';

@@ -6,7 +6,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { type ErrorCode, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { type AsKnownOn, assertOrder } from '#domain/base/requested-dates.js';
+import { type AsKnownOn, assertOrder } from '#domain/base/schema.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { assertScheduled } from '#domain/books/composer.js';
 import { type Calendars, listClosures, type RecordedClosures } from '#domain/calendars/calendar.js';

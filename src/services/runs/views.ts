@@ -12,7 +12,7 @@ import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolli
 import { compareText, describeUnknownField, type Finding } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertOrder } from '#domain/base/requested-dates.js';
+import { assertOrder } from '#domain/base/schema.js';
 import { hasAcquirerRemoval } from '#domain/books/universe.js';
 import {
   isName,

@@ -2,7 +2,7 @@ import type { dataVersionRoutes } from '#contract/stores.js';
 import type { QueryOf } from '#contract/route.js';
 import type { DataVersionsPayload as DataVersionList } from '#contract/stores.js';
 import type { StaleState } from '#domain/backtest/plan.js';
-import type { AsKnownOn } from '#domain/base/requested-dates.js';
+import type { AsKnownOn } from '#domain/base/schema.js';
 import type { RecordedClosures } from '#domain/calendars/calendar.js';
 import type { LiveCalendars } from '#domain/calendars/exchange-calendars.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';

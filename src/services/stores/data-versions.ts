@@ -1,7 +1,7 @@
 import type { DataVersionsPayload as DataVersionList } from '#contract/stores.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { type AsKnownOn, parseVersionNumber } from '#domain/base/requested-dates.js';
+import { type AsKnownOn, parseVersionNumber } from '#domain/base/schema.js';
 import { type Day, parseMoment } from '#domain/base/time.js';
 import type { CommitEvents } from '#domain/definition/commit-events.js';
 import {

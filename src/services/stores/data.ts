@@ -15,7 +15,7 @@ import type {
 import { compareText, describeUnknownField } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertOrder } from '#domain/base/requested-dates.js';
+import { assertOrder } from '#domain/base/schema.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { findReferenceKind, listFieldNames, resolveName } from '#domain/datapoints/fields.js';

@@ -3,7 +3,7 @@ import { type Finding, sortFindings } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { assertOrder } from '#domain/base/requested-dates.js';
+import { assertOrder } from '#domain/base/schema.js';
 import { type Day, formatDay, parseValidDay, toCivilDate } from '#domain/base/time.js';
 import { type Calendars, listSessionsBetween } from '#domain/calendars/calendar.js';
 import {

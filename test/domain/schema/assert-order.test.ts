@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertOrder, isReversed } from '#domain/base/requested-dates.js';
+import { assertOrder, isReversed } from '#domain/base/schema.js';
 import { Refusal } from '#domain/base/refusals.js';
 
 const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];

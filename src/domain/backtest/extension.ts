@@ -42,8 +42,7 @@ import {
   selectReportedFindings,
   sortByRebalance,
 } from './findings.js';
-import { listUnfilledOrders } from './positions.js';
-import { type AppendedRecord, type ExtendedRecord, extendRecord, listLaterDays } from './record.js';
+import { type AppendedRecord, type ExtendedRecord, extendRecord, listLaterDays, listUnfilledOrders } from './record.js';
 import { resumeRun } from './resumption.js';
 import { type Addition, type AppendedSessions, createForeignRates } from './run-file/block.js';
 import { BLOCK_NAMES, type BlockName, findBlock, isPanel } from './run-file/blocks.js';

@@ -1,56 +1,282 @@
-import { decodeUtf8 } from '#base/memory.js';
+import { allocateRetainedFloats, allocateRetainedIntegers, allocateRetainedMemory, decodeUtf8 } from '#base/memory.js';
 import type { DatedSeries } from '../analytics/relative-returns.js';
 import type { BacktestMetrics } from '../analytics/returns.js';
 import type { Finding } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { findNumberType, isEqual, type Numbers, type NumberType } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
-import type { Book } from '../books/book.js';
+import { type Book, type BookEvent, type Gap, readBookCurrency } from '../books/book.js';
 import type { Composition, Compositions } from '../books/compositions.js';
-import { createIndexShares, type IndexShares, type IndexSharesReader, omitIndexShares } from '../books/index-run.js';
+import { type EventTerms, listEvents } from '../books/events.js';
+import { createIndexShares, createIndexTerms, type IndexShares, type IndexSharesReader, omitIndexShares } from '../books/index-run.js';
 import { listStaleFills, type StaleFills, type Trades } from '../books/trades.js';
-import { type WindowCoverage, limitToCoverage } from '../books/window.js';
+import { limitToCoverage, type WindowCoverage } from '../books/window.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import type { RebalanceCause } from '../definition/index-schedule.js';
 import { DEFAULT_REVIEW } from '../definition/schedule.js';
+import { createEffectTable, findEffect, type GrowthTerms, toShortTerms } from '../market/action-effects.js';
+import { findCarriedUnder, readCarriedClose } from '../market/growth.js';
+import { createExchangeRates } from '../market/rates.js';
 import type { Continuation, IndexContinuation } from './checkpoint.js';
-import {
-  createPositionRows,
-  createTransactionRows,
-  listRunGaps,
-  listPricing,
-  listUnfilledOrders,
-  type PositionRows,
-  type RecordedGaps,
-  type RecordedOrder,
-  type RecordedPricing,
-  TRANSACTION_ROWS_MAX,
-  type TransactionRows,
-} from './positions.js';
-import {
-  type AppendedFrame,
-  type AppendedNumbers,
-  type ArraySource,
-  type ComparedIdentifiers,
-  countNumbers,
-  createFieldGroup,
-  createFields,
-  createFrame,
-  type Field,
-  FRAME,
-  haveSameFrame,
-  isArrayLocation,
-  openPools,
-  type Packing,
-  POOLS,
-  readMember,
-  readNumbersAt,
-  type RecordExtension,
-  type BlockReference,
-  type StoredNumbers,
-  type WeightsFrame,
-} from './record-fields.js';
+import { type AppendedFrame, type AppendedNumbers, type ArraySource, type BlockReference, type ComparedIdentifiers, countNumbers, createFieldGroup, createFields, createFrame, type Field, FRAME, haveSameFrame, isArrayLocation, openPools, type Packing, POOLS, readMember, readNumbersAt, type RecordExtension, type StoredNumbers, type WeightsFrame } from './record-fields.js';
 import type { Run } from './run.js';
+
+/**
+ * Holdings at closes in columnar form, sorted by date, then slot. Units, value and weight of a short position are
+ * negative. Units are on the share basis of the date, prices in the index currency.
+ */
+export interface Positions {
+  readonly count: number;
+  readonly session: Int32Array;
+  readonly slot: Int32Array;
+  readonly units: Float64Array;
+  readonly price: Float64Array;
+  readonly value: Float64Array;
+  readonly weight: Float64Array;
+  /** Number of positions on all dates of the run; `count` of them are in the columns. */
+  readonly total: number;
+}
+
+/** Returns the most recent positions of a portfolio, at most `rowsMax`. */
+function selectLatestPositions(
+  { portfolio, document, index }: Pick<TradedRun, 'portfolio' | 'document' | 'index'>,
+  rowsMax: number,
+): Positions {
+  const { from, length, columns, weights, value, counts } = portfolio;
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const count = Math.min(total, rowsMax);
+  const memory = allocateRetainedMemory(40 * count);
+  const positions = {
+    count,
+    total,
+    units: new Float64Array(memory, 0, count),
+    price: new Float64Array(memory, 8 * count, count),
+    value: new Float64Array(memory, 16 * count, count),
+    weight: new Float64Array(memory, 24 * count, count),
+    session: new Int32Array(memory, 32 * count, count),
+    slot: new Int32Array(memory, 36 * count, count),
+  };
+  const growth = createIndexTerms(index.compositions);
+  const readPrice = createPriceReader(portfolio, { ...growth, currency: readBookCurrency(portfolio, document) });
+  let row = count;
+  for (let t = length - 1; row > 0; t--) {
+    for (let slot = columns.length - 1; slot >= 0 && row > 0; slot--) {
+      const weight = weights[t * columns.length + slot]!;
+      if (weight === 0) continue;
+      row--;
+      const price = readPrice(from + t, columns[slot]!);
+      const money = weight * value[t]!;
+      positions.session[row] = from + t;
+      positions.slot[row] = slot;
+      positions.units[row] = money / price;
+      positions.price[row] = price;
+      positions.value[row] = money;
+      positions.weight[row] = weight;
+    }
+  }
+  return positions;
+}
+
+/** Trades with the market and the terms of their prices. */
+interface TradedRun extends Pick<Run, 'portfolio' | 'document' | 'trades'> {
+  readonly index: { readonly compositions: Pick<Compositions, 'treatment' | 'document' | 'outside'> };
+}
+
+/**
+ * Returns the price of each trade of a run, from trade index `first` on. If the security left the book, the price is
+ * what its holders received, including cash of the session.
+ */
+function listTradePrices({ portfolio, index, document, trades }: TradedRun, first = 0): Float64Array {
+  const { sm, from, columns, events } = portfolio;
+  const rates = createExchangeRates(sm, readBookCurrency(portfolio, document));
+  const { treatment, outside } = index.compositions;
+  const growth = createIndexTerms(index.compositions);
+  const readPrice = createPriceReader(portfolio, { ...growth, currency: readBookCurrency(portfolio, document) });
+  const terms = { sm, rates, treatment, outside, growth };
+  const price = allocateRetainedFloats(trades.count - first);
+  let e = 0;
+  for (let i = first; i < trades.count; i++) {
+    const position = trades.at[i]!;
+    const slot = trades.slot[i]!;
+    while (events[e]!.at < position) e++;
+    const left = trades.isFree[i] === 1 ? computeLeavingWeight(events[e]!, slot) : 0;
+    // If a position left the book, the trade that closes it has the price of the proceeds.
+    price[i - first] = !(left * trades.notional[i]! < 0)
+      ? readPrice(from + position, columns[slot]!)
+      : computeLeavingPrice(terms, { session: from + position, column: columns[slot]! }, left < 0);
+  }
+  return price;
+}
+
+/**
+ * Returns the weight of a security that left the book or converted into another security. Returns 0 if it did neither.
+ */
+function computeLeavingWeight({ conversions, exits }: BookEvent, slot: number): number {
+  const exit = exits.find((move) => move.slot === slot);
+  return (conversions.find((conversion) => conversion.slot === slot)?.weight ?? 0) - (exit?.change ?? 0);
+}
+
+function computeLeavingPrice(terms: EventTerms, { session, column }: Gap, isShort: boolean): number {
+  const { sm, rates, growth } = terms;
+  const proceeds =
+    listEvents(terms, session)?.exits.get(column)?.proceeds ?? readCarriedClose(sm, growth, session, column);
+  const cash = findEffect(createEffectTable(sm, isShort ? toShortTerms(growth) : growth), session, column)?.cash ?? 0;
+  return (proceeds + cash) * rates.rateAt(session, column);
+}
+
+function createPriceReader({ sm }: Book, growth: GrowthTerms): (session: number, column: number) => number {
+  const rates = createExchangeRates(sm, growth.currency);
+  const table = createEffectTable(sm, growth);
+  return (session, column) => findCarriedUnder(sm, table, session, column) * rates.rateAt(session, column);
+}
+
+/** Order that could not be filled on its session. */
+export interface RecordedOrder {
+  readonly day: number;
+  readonly identifier: string;
+  readonly side: 'buy' | 'sell';
+  readonly target: number;
+  readonly held: number;
+  readonly notional: number;
+  readonly reason: 'no_price' | 'stale_price' | 'delisted';
+  readonly filledDay: number | null;
+}
+
+export function listUnfilledOrders({
+  sm,
+  columns,
+  from,
+  unfilled,
+}: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
+  const getDayAt = (position: number): number => sm.sessions[from + position]!;
+  return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
+    day: getDayAt(at),
+    identifier: sm.identifiers[columns[slot]!]!,
+    side,
+    target,
+    held,
+    notional,
+    reason,
+    filledDay: filledAt === null ? null : getDayAt(filledAt),
+  }));
+}
+
+/** Securities without a price bar on a day, with the day of the price used instead. */
+export interface RecordedGaps {
+  readonly columns: Int32Array;
+  readonly days: Int32Array;
+  readonly pricedFrom: Int32Array;
+}
+
+/** Returns the gaps of a run by day, then security. */
+function listRunGaps({
+  gaps,
+  portfolio: { sm },
+}: {
+  readonly gaps: Run['gaps'];
+  readonly portfolio: Pick<Book, 'sm'>;
+}): RecordedGaps {
+  return {
+    columns: Int32Array.from(gaps, ({ column }) => column),
+    days: Int32Array.from(gaps, ({ session }) => sm.sessions[session]!),
+    pricedFrom: Int32Array.from(gaps, ({ session, column }) => sm.barDay(session, column)),
+  };
+}
+
+/** Schedule dates on which a rebalance took effect, with the session of the prices used. */
+export interface RecordedPricing {
+  readonly dates: Int32Array;
+  readonly pricedFrom: Int32Array;
+}
+
+function listPricing({
+  rebalances,
+  portfolio: { sm },
+}: {
+  readonly rebalances: Run['rebalances'];
+  readonly portfolio: Pick<Book, 'sm'>;
+}): RecordedPricing {
+  const datedSessions = rebalances.flatMap(({ date, also, session }) =>
+    [date, ...also].map((day) => ({ day, session })),
+  );
+  return {
+    dates: Int32Array.from(datedSessions, ({ day }) => day),
+    pricedFrom: Int32Array.from(datedSessions, ({ session }) => sm.sessions[session]!),
+  };
+}
+
+/**
+ * Most recent holdings at closes, by date, then security. `at` contains indices into the days of the portfolio's whole
+ * run.
+ */
+interface PositionRows {
+  /** Number of positions on all dates; positions beyond `MAX_POSITION_ROWS` have no row. */
+  readonly total: number;
+  readonly at: Int32Array;
+  readonly columns: Int32Array;
+  readonly units: Float64Array;
+  readonly price: Float64Array;
+  readonly value: Float64Array;
+  readonly weight: Float64Array;
+}
+
+/**
+ * Returns the most recent positions.
+ * @param first index of the portfolio's first session in the days of the whole portfolio
+ */
+function createPositionRows(run: Pick<TradedRun, 'portfolio' | 'document' | 'index'>, first = 0): PositionRows {
+  const { portfolio } = run;
+  const { total, session, slot, units, price, value, weight } = selectLatestPositions(run, LIMITS.MAX_POSITION_ROWS);
+  const dateIndices = session.map((position) => position - portfolio.from + first);
+  return { total, units, price, value, weight, at: dateIndices, columns: listColumnsOfSlots(portfolio, slot) };
+}
+
+/** Most recent trades, by date, then security. */
+export interface TransactionRows {
+  /** Number of trades; trades beyond `TRANSACTION_ROWS_MAX` have no row. `at` is defined as in `PositionRows`. */
+  readonly total: number;
+  readonly at: Int32Array;
+  readonly columns: Int32Array;
+  /** Purchase amount, negative for a sale. */
+  readonly notional: Float64Array;
+  readonly price: Float64Array;
+  /** Index into TRADE_REASONS. */
+  readonly reason: Uint8Array;
+  /** 1 for a trade without costs. */
+  readonly isFree: Uint8Array;
+}
+
+/**
+ * Maximum number of rows of the transactions table, most recent first: about 130 MB of text, or 20 years of daily
+ * trades in 200 securities.
+ */
+const TRANSACTION_ROWS_MAX = 1_000_000;
+
+/**
+ * Returns the most recent trades.
+ * @param first as in `createPositionRows`
+ */
+function createTransactionRows(run: TradedRun, first = 0): TransactionRows {
+  const { trades, portfolio } = run;
+  const { count } = trades;
+  const begin = Math.max(0, count - TRANSACTION_ROWS_MAX);
+  const addedDates = trades.at.subarray(begin, count);
+  return {
+    total: count,
+    at: first === 0 ? addedDates : addedDates.map((position) => position + first),
+    columns: listColumnsOfSlots(portfolio, trades.slot.subarray(begin, count)),
+    notional: trades.notional.subarray(begin, count),
+    price: listTradePrices(run, begin),
+    reason: trades.reason.subarray(begin, count),
+    isFree: trades.isFree.subarray(begin, count),
+  };
+}
+
+function listColumnsOfSlots({ columns }: Book, slots: Int32Array): Int32Array {
+  const result = allocateRetainedIntegers(slots.length);
+  for (let i = 0; i < slots.length; i++) result[i] = columns[slots[i]!]!;
+  return result;
+}
 
 /** Composition in index shares, with its trades at prices of an earlier session. */
 interface PresentedComposition extends Omit<Composition, 'targets'>, IndexShares {
@@ -58,7 +284,7 @@ interface PresentedComposition extends Omit<Composition, 'targets'>, IndexShares
 }
 
 /** Additional data for the presentation of compositions. */
-export interface PresentationTerms {
+interface PresentationTerms {
   readonly fills: ReadonlyMap<number, StaleFills>;
   readonly sharesOf: IndexSharesReader;
 }
@@ -449,7 +675,7 @@ export const JSON_FIELDS = createFieldGroup({
   }),
 });
 
-export const ARRAY_FIELDS = createFieldGroup({
+const ARRAY_FIELDS = createFieldGroup({
   benchmark: recordFields.optional({ whole: toWholeBenchmark, added: toAppendedBenchmark, field: BOOK }),
   /** Index that the portfolio tracks; for a derived index, the parent of that index. */
   target: recordFields.of({
@@ -496,7 +722,7 @@ export interface RunRecord extends StoredRecord {
 }
 
 /** Record without the facts of the header of its run. */
-export interface StoredRecord extends FieldValue<typeof JSON_FIELDS>, FieldValue<typeof ARRAY_FIELDS> {
+interface StoredRecord extends FieldValue<typeof JSON_FIELDS>, FieldValue<typeof ARRAY_FIELDS> {
   readonly identifiers: readonly string[];
 }
 
@@ -746,7 +972,7 @@ export interface ExtendedRecord {
   readonly benchmark: DatedSeries | null;
 }
 
-export interface ExtendRecordInput {
+interface ExtendRecordInput {
   readonly stored: StoredNumbers;
   /** Stored description as bytes. */
   readonly description: Uint8Array;

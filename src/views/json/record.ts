@@ -11,9 +11,8 @@ import type {
   StaleFillPayload,
   UnfilledOrderPayload,
 } from '#contract/analytics/record.js';
-import type { RecordedOrder } from '#domain/backtest/positions.js';
+import type { RecordedBook, RecordedOrder, RecordedPortfolio, RunRecord, Snapshot } from '#domain/backtest/record.js';
 import type { WeightsFrame } from '#domain/backtest/record-fields.js';
-import type { RecordedBook, RecordedPortfolio, RunRecord, Snapshot } from '#domain/backtest/record.js';
 import {
   computeCashWeight,
   type ExposurePayload,

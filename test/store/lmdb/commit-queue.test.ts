@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { type CommitPort, type CommitWrites, createCommitQueue } from '#store/lmdb/document-store.js';
+import { type CommitPort, createCommitQueue } from '#store/lmdb/document-store.js';
+import type { CommitWrites } from '#store/lmdb/durable-commit.js';
 
 /** Creates a simulated disk with its committed changes. The test decides when a commit ends. */
 function createDisk(commit: (writes: CommitWrites, values: Map<string, Buffer>) => Promise<void>) {

@@ -74,9 +74,8 @@ import type { FieldReader, HeldSecurities, SideName } from '#views/exposure-seri
 import { createExposures, estimateExposuresBytes, type Exposures, writeExposures } from '#views/exposures.js';
 import { estimateOverviewBytes, writeOverview } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
-import { roundLevels, writeLevels } from '#views/levels.js';
+import { createMetricsView, createPerformance, createSummaryView, roundLevels, writeLevels, writePerformance } from '#views/performance.js';
 import { createLimitsView } from '#views/limits.js';
-import { createMetricsView, createPerformance, createSummaryView, writePerformance } from '#views/performance.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
 import { computeRunFractions } from '#views/report/figures.js';
 import { decomposeRisk, type MeasuredFactors } from '#views/run-risk.js';

@@ -5,7 +5,7 @@ import type { ArtifactLocation } from './ownership/artifact-location.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore, LowWaterMark } from './port.js';
 import { type BackgroundHash, openArtifacts } from './artifacts/folder-store.js';
 import { createGauge, type FreeSpace, watchFreeSpace } from './artifacts/free-space.js';
-import { createVersionedStore, createVersionedTransaction, type VersionLimits } from './history/versioned-store.js';
+import { createVersionedStore, createVersionedTransaction, type VersionLimits } from './history/history.js';
 import type { Home, HomeFolders } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';

@@ -9,7 +9,7 @@ import {
   readAuditHead,
   signAuditLog,
 } from '#store/history/audit.js';
-import { createVersionedStore } from '#store/history/versioned-store.js';
+import { createVersionedStore } from '#store/history/history.js';
 import { createSigningKey } from '#store/history/publication-log.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';

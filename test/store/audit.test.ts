@@ -12,7 +12,7 @@ import {
   signAuditLog,
   verifyAudit,
 } from '#store/history/audit.js';
-import { createVersionedStore } from '#store/history/versioned-store.js';
+import { createVersionedStore } from '#store/history/history.js';
 import { createSigningKey, signHash } from '#store/history/publication-log.js';
 import { computeStatementHash } from '#store/history/log-check.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';

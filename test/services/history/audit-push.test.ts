@@ -3,7 +3,7 @@ import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { AuditEntry } from '#domain/definition/versions.js';
 import { createAuditPush, createAuditSender } from '#services/governance/audit.js';
-import { createVersionedStore } from '#store/history/versioned-store.js';
+import { createVersionedStore } from '#store/history/history.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { createTestContext } from '../context.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createVersionedStore } from '#store/history/versioned-store.js';
+import { createVersionedStore } from '#store/history/history.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 

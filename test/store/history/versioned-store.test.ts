@@ -1,16 +1,9 @@
-import {
-  createHistoryCheck,
-  findFirstAuthor,
-  loadVersion,
-  readHead,
-  type StoredVersion,
-} from '#store/history/history.js';
+import { createHistoryCheck, createVersionedStore, findFirstAuthor, loadVersion, readHead, type StoredVersion } from '#store/history/history.js';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { type Authorship, type Subject, VERSIONED_KINDS } from '#domain/definition/versions.js';
 import { readAuditHead } from '#store/history/audit.js';
-import { createVersionedStore } from '#store/history/versioned-store.js';
 import { type DocumentStore, type DocumentTransaction, formatTimestamp, getOwner, parseNumber } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { seeded } from '../../seeded.js';

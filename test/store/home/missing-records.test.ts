@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Authorship } from '#domain/definition/versions.js';
 import { deleteDataVersions, recordDataVersion } from '#services/shared/store-documents.js';
 import { signAuditLog } from '#store/history/audit.js';
-import { createVersionedStore } from '#store/history/versioned-store.js';
+import { createVersionedStore } from '#store/history/history.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify.js';
 import { computeRunId, type DocumentEntry, type DocumentsReader, type DocumentStore } from '#store/port.js';

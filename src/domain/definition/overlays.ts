@@ -5,37 +5,8 @@ import { CurrencyCode, defineObject, Id, requireExactlyOne } from '../base/schem
 import { findMajorUnit } from '../market/rates.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
-import {
-  annualisation,
-  assertPositive,
-  BASIS_POINT,
-  computeAccruals,
-  computeYearFractions,
-  costBps,
-  createWholeHolding,
-  defineBasis,
-  defineOverlayType,
-  defineRateSeries,
-  describeCosts,
-  type OverlayContext,
-  type OverlayPath,
-  type OverlayType,
-  percent,
-  type Remark,
-  reportIdleMembers,
-  reportWithoutEffect,
-  subtractCosts,
-  type UnderlyingTerms,
-} from './overlay-type.js';
+import { annualisation, assertPositive, BASIS_POINT, computeAccruals, computeTargetExposures, computeYearFractions, costBps, createWholeHolding, defineBasis, defineOverlayType, defineRateSeries, describeCosts, DEVIATIONS, explainExposure, type OverlayContext, type OverlayPath, type OverlayType, percent, type Remark, reportIdleMembers, reportWithoutEffect, reviewExposures, type RiskControlTerms, subtractCosts, type UnderlyingTerms, type VolatilitySpan } from './overlay-type.js';
 import { RebalanceSpec } from './schedule.js';
-import {
-  computeTargetExposures,
-  DEVIATIONS,
-  explainExposure,
-  reviewExposures,
-  type RiskControlTerms,
-  type VolatilitySpan,
-} from './exposures.js';
 
 const schema = defineObject(() => ({
   type: z.literal('blend'),

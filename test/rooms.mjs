@@ -113,11 +113,9 @@ export const FAMILIES = {
     'governance',
   ],
   'src/store': [
-    'document-identity.ts',
     'start-refusal.ts',
     'port.ts',
     'reach.ts',
-    'turns.ts',
     'secret-box.ts',
     'artifacts',
     's3',

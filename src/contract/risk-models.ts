@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/base/limits.js';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
-import { FactorModelPayload, ImportedModelPayload, MODEL_FILES, MODEL_SOURCES, RiskDiagnosticsPayload, RiskModelImport, RiskModelImportQuery, RiskModelRequest, RiskValidationRequest } from '#domain/risk/risk-models.js';
+import {
+  FactorModelPayload,
+  ImportedModelPayload,
+  MODEL_FILES,
+  MODEL_SOURCES,
+  RiskDiagnosticsPayload,
+  RiskModelImport,
+  RiskModelImportQuery,
+  RiskModelRequest,
+  RiskValidationRequest,
+} from '#domain/risk/risk-models.js';
 import { PORTFOLIO_FAMILIES } from '#domain/risk/validation.js';
 import { createJobStatus } from './jobs.js';
 import { FindingPayload, listingQuery, skippedFields, TableFrame } from './payloads.js';

@@ -85,8 +85,26 @@ import { formatReferenceCsv } from '#views/asset.js';
 import { ARROW_TYPE, CSV_CONTENT_TYPE, CSV_TYPE, streamLogLines, streamLogObject } from '#views/formats/text.js';
 import { formatEventCalendar } from '#views/icalendar.js';
 import { formatStatement } from '#views/statement-text.js';
-import { createByteStream, nameFile, namesEtag, parseExportFormat, toDocumentReply, toFileReply, toJobReply } from './answers.js';
-import { assertNoTerms, type Handler, type Handlers, parseTerms, type Principal, readRunParameters, type Reply, type RouteRequest, type RunParameters } from './handler.js';
+import {
+  createByteStream,
+  nameFile,
+  namesEtag,
+  parseExportFormat,
+  toDocumentReply,
+  toFileReply,
+  toJobReply,
+} from './answers.js';
+import {
+  assertNoTerms,
+  type Handler,
+  type Handlers,
+  parseTerms,
+  type Principal,
+  readRunParameters,
+  type Reply,
+  type RouteRequest,
+  type RunParameters,
+} from './handler.js';
 
 /** Routes of a table that name a service call. */
 type CalledRoutes<T extends Record<string, Route>> = {

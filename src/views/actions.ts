@@ -28,7 +28,13 @@ import {
 } from '#domain/books/pro-forma.js';
 import type { TreatmentSpec } from '#domain/definition/index-document.js';
 import { findTreatment, readPriceSessions } from '#domain/definition/treatment.js';
-import { addKeptCash, createEffectTable, createWithholding, findEffect, type GrowthTerms } from '#domain/market/action-effects.js';
+import {
+  addKeptCash,
+  createEffectTable,
+  createWithholding,
+  findEffect,
+  type GrowthTerms,
+} from '#domain/market/action-effects.js';
 import { readCarriedClose } from '#domain/market/growth.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import type { ExchangeRates } from '#domain/market/rates.js';

@@ -1,7 +1,17 @@
 import type { LevelsView } from '#contract/analytics/analytics.js';
 import type { PerformanceView, RunFiguresPayload } from '#contract/analytics/run-views.js';
 import type { RunMetrics } from '#contract/runs.js';
-import { computeAnnualReturns, computeBacktestMetrics, computeBenchmarkStatistics, computeDeviation, computeDrawdown, computeReturns, computeReturnStatistics, listDrawdowns, rebase } from '#domain/analytics/returns.js';
+import {
+  computeAnnualReturns,
+  computeBacktestMetrics,
+  computeBenchmarkStatistics,
+  computeDeviation,
+  computeDrawdown,
+  computeReturns,
+  computeReturnStatistics,
+  listDrawdowns,
+  rebase,
+} from '#domain/analytics/returns.js';
 import { computeMonthlyReturns } from '#domain/analytics/rolling.js';
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
 import { type BlockName, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
@@ -13,7 +23,16 @@ import { addMonths, formatDay, parseValidDay } from '#domain/base/time.js';
 import { estimateCommonPeriods, estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { type Producer, yieldBatches } from './formats/batch.js';
-import { createJsonObject, createSeriesMember, createTextMember, createValueMember, createWrittenMember, encodeDays, type JsonWriter, writeSeriesBody } from './json/writer.js';
+import {
+  createJsonObject,
+  createSeriesMember,
+  createTextMember,
+  createValueMember,
+  createWrittenMember,
+  encodeDays,
+  type JsonWriter,
+  writeSeriesBody,
+} from './json/writer.js';
 import type { WithFindings } from './preview.js';
 import { findPublishedDivisor, readIndexSeries, roundOnDay, roundValues } from './run-columns.js';
 import { createSpan, createWindowSpan, type RequestedDates } from './run-window.js';

@@ -6,11 +6,21 @@ import { type Calendars, createDaysCalendar } from '#domain/calendars/calendar.j
 import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { createIndexCrossSections } from '#domain/decide/rule-decider.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
-import { addSpinOffValue, createReturnTerms, createSecurityTerms, type GrowthTerms } from '#domain/market/action-effects.js';
+import {
+  addSpinOffValue,
+  createReturnTerms,
+  createSecurityTerms,
+  type GrowthTerms,
+} from '#domain/market/action-effects.js';
 import { computeGrowth } from '#domain/market/growth.js';
 import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { estimateFrom, estimateOverRange, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimation.js';
-import { type Estimator, isFactorEstimator, type RiskModelRequest, type StoredDiagnostics } from '#domain/risk/risk-models.js';
+import {
+  type Estimator,
+  isFactorEstimator,
+  type RiskModelRequest,
+  type StoredDiagnostics,
+} from '#domain/risk/risk-models.js';
 import {
   computeDailyReturns,
   createReturnSource,

@@ -12,7 +12,13 @@ import {
   vectorFromArray,
 } from 'apache-arrow';
 import { toCanonicalJson } from '#domain/base/json.js';
-import type { FactorModel, FactorModelPayload, RiskModelPart, RiskModelRequest, RiskValidationRequest } from '#domain/risk/risk-models.js';
+import type {
+  FactorModel,
+  FactorModelPayload,
+  RiskModelPart,
+  RiskModelRequest,
+  RiskValidationRequest,
+} from '#domain/risk/risk-models.js';
 import {
   computeCorrelationRow,
   computeVolatilities,

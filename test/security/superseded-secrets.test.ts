@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createSigningKeys } from '#services/publication/publications.js';
-import { createHistoryCheck, createVersionedStore, loadVersion, packContent, readHead } from '#store/history/history.js';
+import {
+  createHistoryCheck,
+  createVersionedStore,
+  loadVersion,
+  packContent,
+  readHead,
+} from '#store/history/history.js';
 import { DOCUMENT_KINDS, type DocumentEngine, formatNumberedId } from '#store/port.js';
 import { convertDocuments } from '#store/stored-forms.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';

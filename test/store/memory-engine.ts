@@ -2,7 +2,18 @@ import { createHash } from 'node:crypto';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { createCommitListeners, type DocumentEngine, type DocumentEngineOptions, type DocumentKind, type DocumentsReader, formatTimestamp, getOwner, isDocumentId, parseNumber, type StoredDocument } from '#store/port.js';
+import {
+  createCommitListeners,
+  type DocumentEngine,
+  type DocumentEngineOptions,
+  type DocumentKind,
+  type DocumentsReader,
+  formatTimestamp,
+  getOwner,
+  isDocumentId,
+  parseNumber,
+  type StoredDocument,
+} from '#store/port.js';
 import { listArtifactNames } from '#store/artifacts/artifact.js';
 import { computeByCodePoint } from './document-store-world.js';
 

@@ -11,7 +11,14 @@ import { listClosures, type RecordedClosures } from '#domain/calendars/calendar.
 import { correctCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { IndexDocument } from '#domain/definition/index-document.js';
-import { createMarketKey, type MarketData, type MarketHandle, openMarket, openMarketSince, openWithoutActions } from '#domain/market/market-data.js';
+import {
+  createMarketKey,
+  type MarketData,
+  type MarketHandle,
+  openMarket,
+  openMarketSince,
+  openWithoutActions,
+} from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { PanelEstimate } from '#domain/risk/estimation.js';
 import {

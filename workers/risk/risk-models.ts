@@ -22,7 +22,15 @@ import {
   readModelBody,
   reportNotANumber,
 } from '#domain/risk/model-tables.js';
-import { type FactorModel, type MatrixFiles, MODEL_TABLES, type ModelFileFormat, type ModelProblems, type ModelTableName, RiskModelRequest } from '#domain/risk/risk-models.js';
+import {
+  type FactorModel,
+  type MatrixFiles,
+  MODEL_TABLES,
+  type ModelFileFormat,
+  type ModelProblems,
+  type ModelTableName,
+  RiskModelRequest,
+} from '#domain/risk/risk-models.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { openPackedFactors, packFactors, packUpper } from '#domain/risk/stored-models.js';
 import { validateRiskModel } from '#domain/risk/validation.js';

@@ -27,7 +27,13 @@ import type { DecisionSharing } from '#domain/decide/rule-decider.js';
 import { createSharedDecisions } from '#domain/decide/shared-decisions.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { CannotResumeError, type FullRunReason } from '#domain/definition/runs.js';
-import { listActions, listActionsSince, type MarketData, type MarketHandle, type MarketIdentity } from '#domain/market/market-data.js';
+import {
+  listActions,
+  listActionsSince,
+  type MarketData,
+  type MarketHandle,
+  type MarketIdentity,
+} from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { Task, TaskOutput, ThreadInput } from '#jobs/tasks/catalogue.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';

@@ -17,7 +17,15 @@ import type { IndexDocument } from '#domain/definition/index-document.js';
 import { parseAcceptedIndex } from '#domain/definition/index-validation.js';
 import { resolveTreatment } from '#domain/definition/treatment.js';
 import { equalWeight } from '#domain/definition/weighting-classes.js';
-import { addSeries, type MarketData, type MarketHandle, type MeasuredVariant, readClassification, readReference, resolveVariant } from '#domain/market/market-data.js';
+import {
+  addSeries,
+  type MarketData,
+  type MarketHandle,
+  type MeasuredVariant,
+  readClassification,
+  readReference,
+  resolveVariant,
+} from '#domain/market/market-data.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
 import type { ComparedWith, CompareViewInput, InputOfView } from '#jobs/tasks/views.js';

@@ -26,7 +26,16 @@ import {
   type RowWatch,
   type WatchedContext,
 } from '#domain/definition/limit-monitoring.js';
-import { createGroupsByDay, createSingleGroup, type GroupOfDay, listGroupSpells, listIssuerSpells, type MarketData, SINGLE_GROUPS, UNCLASSIFIED } from '#domain/market/market-data.js';
+import {
+  createGroupsByDay,
+  createSingleGroup,
+  type GroupOfDay,
+  listGroupSpells,
+  listIssuerSpells,
+  type MarketData,
+  SINGLE_GROUPS,
+  UNCLASSIFIED,
+} from '#domain/market/market-data.js';
 import { readDatapoints } from '#domain/optimisation/decision-problem.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import {
@@ -74,7 +83,14 @@ import type { FieldReader, HeldSecurities, SideName } from '#views/exposure-seri
 import { createExposures, estimateExposuresBytes, type Exposures, writeExposures } from '#views/exposures.js';
 import { estimateOverviewBytes, writeOverview } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
-import { createMetricsView, createPerformance, createSummaryView, roundLevels, writeLevels, writePerformance } from '#views/performance.js';
+import {
+  createMetricsView,
+  createPerformance,
+  createSummaryView,
+  roundLevels,
+  writeLevels,
+  writePerformance,
+} from '#views/performance.js';
 import { createLimitsView } from '#views/limits.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
 import { computeRunFractions } from '#views/report/figures.js';

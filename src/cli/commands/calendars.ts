@@ -2,7 +2,22 @@ import { readdirSync, writeFileSync, readFileSync } from 'node:fs';
 import { basename, join, extname } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Day, formatDay, parseDay } from '#domain/base/time.js';
-import { AliasFile, compareSessions, type Corrections, correctReference, createCalendarFileName, type ExchangeCalendars, indexCalendars, parseCorrections, parseSessionReference, readSessionReference, RuleFile, type SessionComparison, type SessionReference, type YearDifference } from '#domain/calendars/exchange-calendars.js';
+import {
+  AliasFile,
+  compareSessions,
+  type Corrections,
+  correctReference,
+  createCalendarFileName,
+  type ExchangeCalendars,
+  indexCalendars,
+  parseCorrections,
+  parseSessionReference,
+  readSessionReference,
+  RuleFile,
+  type SessionComparison,
+  type SessionReference,
+  type YearDifference,
+} from '#domain/calendars/exchange-calendars.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serve/calendar-files.js';
 import { alignRight, formatTable } from '../terminal.js';
 import { readFirstSentence, UsageError } from '../usage.js';

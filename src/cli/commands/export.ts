@@ -3,7 +3,14 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { suggestName } from '#base/nearest-name.js';
 import type { DivisorClient } from '#clients/typescript/divisor.js';
-import { EXPORT_FORMATS, EXPORT_NAMES, type ExportFormat, EXPORTS, type ExportTableName, FORMAT_NAMES } from '#domain/outputs/exports.js';
+import {
+  EXPORT_FORMATS,
+  EXPORT_NAMES,
+  type ExportFormat,
+  EXPORTS,
+  type ExportTableName,
+  FORMAT_NAMES,
+} from '#domain/outputs/exports.js';
 import { formatTable as tableText, writeWhole } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { RUN } from './analytics.js';

@@ -10,7 +10,14 @@ import { createSharedStoreFiles } from '#services/stores/files.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { copyFlushed, digestFile, type FileDigest, syncFolder } from '#store/artifacts/durable-files.js';
 import { removeFiles } from '#store/artifacts/folder-writer.js';
-import { type ArtifactRef, type ArtifactStore, DOCUMENT_KINDS, type DocumentEngine, type DocumentKind, type StoredDocument } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type ArtifactStore,
+  DOCUMENT_KINDS,
+  type DocumentEngine,
+  type DocumentKind,
+  type StoredDocument,
+} from '#store/port.js';
 import {
   HOME_FORMAT,
   type HomeFolders,

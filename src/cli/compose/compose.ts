@@ -13,7 +13,44 @@ import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { type App, createApp } from '#http/app.js';
 import { createAuthenticate } from '#http/middleware.js';
-import { createAccessHandlers, createAnalyticsHandlers, createApprovalHandlers, createAuditHandlers, createBatchHandlers, createChangelogHandlers, createClientHandlers, createClosureHandlers, createDataHandlers, createDatasetHandlers, createDifferenceHandlers, createEventHandlers, createExportHandlers, createGovernanceHandlers, createHealthHandlers, createIndexHandlers, createJobHandlers, createMetricsHandlers, createOptimiseHandlers, createOverrideHandlers, createPublicationHandlers, createRemovals, createReplayHandlers, createReportHandlers, createRiskModelHandlers, createRunDifferenceHandlers, createRunViewHandlers, createScheduleHandlers, createSimulationHandlers, createSqlHandlers, createStrategyHandlers, createStudyHandlers, createVersionHandlers, deriveHandlers, principalHandlers, type Removals } from '#http/routes.js';
+import {
+  createAccessHandlers,
+  createAnalyticsHandlers,
+  createApprovalHandlers,
+  createAuditHandlers,
+  createBatchHandlers,
+  createChangelogHandlers,
+  createClientHandlers,
+  createClosureHandlers,
+  createDataHandlers,
+  createDatasetHandlers,
+  createDifferenceHandlers,
+  createEventHandlers,
+  createExportHandlers,
+  createGovernanceHandlers,
+  createHealthHandlers,
+  createIndexHandlers,
+  createJobHandlers,
+  createMetricsHandlers,
+  createOptimiseHandlers,
+  createOverrideHandlers,
+  createPublicationHandlers,
+  createRemovals,
+  createReplayHandlers,
+  createReportHandlers,
+  createRiskModelHandlers,
+  createRunDifferenceHandlers,
+  createRunViewHandlers,
+  createScheduleHandlers,
+  createSimulationHandlers,
+  createSqlHandlers,
+  createStrategyHandlers,
+  createStudyHandlers,
+  createVersionHandlers,
+  deriveHandlers,
+  principalHandlers,
+  type Removals,
+} from '#http/routes.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
 import { createReceiptHandlers } from '#http/sources.js';

@@ -6,13 +6,7 @@ import { API } from '#contract/api.js';
 import { createOpenApiDocument, type ExampleResponses } from '#contract/openapi.js';
 import { MethodologyTemplate } from '#domain/definition/methodology-templates.js';
 import { CODINGS } from '#http/handler.js';
-import type {
-  BuiltDocument,
-  ConsoleFile,
-  ConsoleFiles,
-  DocumentationSources,
-  VerifyFiles,
-} from '#http/pages.js';
+import type { BuiltDocument, ConsoleFile, ConsoleFiles, DocumentationSources, VerifyFiles } from '#http/pages.js';
 import type { GuidePage } from '#views/documentation/page.js';
 import { PACKAGE_ROOT, readEngineVersion } from '../version.js';
 

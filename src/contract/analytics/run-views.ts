@@ -10,7 +10,15 @@ import { WithholdingTaxSpec } from '#domain/definition/index-document.js';
 import { REBALANCE_CAUSES } from '#domain/definition/index-schedule.js';
 import { BenchmarkName, type RunViewTerms } from '#domain/definition/runs.js';
 import { ACTION_TYPES, ELECTION_DEFAULTS, MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { type ExportTable, EXPOSURE_TABLE_NAMES, EXPOSURE_TABLES, LIMIT_TABLE_NAMES, LIMIT_TABLES, SCENARIO_TABLE_NAMES, SCENARIO_TABLES } from '#domain/outputs/exports.js';
+import {
+  type ExportTable,
+  EXPOSURE_TABLE_NAMES,
+  EXPOSURE_TABLES,
+  LIMIT_TABLE_NAMES,
+  LIMIT_TABLES,
+  SCENARIO_TABLE_NAMES,
+  SCENARIO_TABLES,
+} from '#domain/outputs/exports.js';
 import { ScenarioRequest } from '#domain/studies/scenarios.js';
 import { VALUE_MEANING } from '../data.js';
 import {

@@ -10,13 +10,7 @@ import { reportAssumptions } from '../definition/index-validation.js';
 import { type CorporateAction, type MarketData, readReference } from '../market/market-data.js';
 import { createExchangeRates, type ExchangeRates } from '../market/rates.js';
 import { readPanelRow, type SessionAction, type SessionMarket } from '../market/session-market.js';
-import {
-  type CloseStep,
-  computeUnexplainedGrowth,
-  describeJump,
-  isJump,
-  isOrdinaryMove,
-} from '../market/growth.js';
+import { type CloseStep, computeUnexplainedGrowth, describeJump, isJump, isOrdinaryMove } from '../market/growth.js';
 import type { FindingGroups } from './run.js';
 
 /**

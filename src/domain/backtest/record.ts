@@ -8,7 +8,13 @@ import { Refusal } from '../base/refusals.js';
 import { type Book, type BookEvent, type Gap, readBookCurrency } from '../books/book.js';
 import type { Composition, Compositions } from '../books/compositions.js';
 import { type EventTerms, listEvents } from '../books/events.js';
-import { createIndexShares, createIndexTerms, type IndexShares, type IndexSharesReader, omitIndexShares } from '../books/index-run.js';
+import {
+  createIndexShares,
+  createIndexTerms,
+  type IndexShares,
+  type IndexSharesReader,
+  omitIndexShares,
+} from '../books/index-run.js';
 import { listStaleFills, type StaleFills, type Trades } from '../books/trades.js';
 import { limitToCoverage, type WindowCoverage } from '../books/window.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
@@ -18,7 +24,29 @@ import { createEffectTable, findEffect, type GrowthTerms, toShortTerms } from '.
 import { findCarriedUnder, readCarriedClose } from '../market/growth.js';
 import { createExchangeRates } from '../market/rates.js';
 import type { Continuation, IndexContinuation } from './checkpoint.js';
-import { type AppendedFrame, type AppendedNumbers, type ArraySource, type BlockReference, type ComparedIdentifiers, countNumbers, createFieldGroup, createFields, createFrame, type Field, FRAME, haveSameFrame, isArrayLocation, openPools, type Packing, POOLS, readMember, readNumbersAt, type RecordExtension, type StoredNumbers, type WeightsFrame } from './record-fields.js';
+import {
+  type AppendedFrame,
+  type AppendedNumbers,
+  type ArraySource,
+  type BlockReference,
+  type ComparedIdentifiers,
+  countNumbers,
+  createFieldGroup,
+  createFields,
+  createFrame,
+  type Field,
+  FRAME,
+  haveSameFrame,
+  isArrayLocation,
+  openPools,
+  type Packing,
+  POOLS,
+  readMember,
+  readNumbersAt,
+  type RecordExtension,
+  type StoredNumbers,
+  type WeightsFrame,
+} from './record-fields.js';
 import type { Run } from './run.js';
 
 /**

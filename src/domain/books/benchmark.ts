@@ -6,7 +6,13 @@ import { type Day, formatDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import type { ResolvedRequest } from '../definition/backtest-plan.js';
 import type { IndexDocument } from '../definition/index-document.js';
-import { createPair, isRateAvailable, readRateSeries, refuseRateNotAboveZero, requireRatesAboveZero } from '../market/rates.js';
+import {
+  createPair,
+  isRateAvailable,
+  readRateSeries,
+  refuseRateNotAboveZero,
+  requireRatesAboveZero,
+} from '../market/rates.js';
 import { computeGrowth } from '../market/growth.js';
 import {
   closeOn,

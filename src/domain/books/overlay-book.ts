@@ -7,7 +7,14 @@ import { type IndexDocument, isOverlayDocument, type OverlayDocument } from '../
 import type { OverlayContext, OverlayPart, OverlayPath } from '../definition/overlay-type.js';
 import { findOverlayType, type OverlaySpec } from '../definition/overlays.js';
 import { listRebalanceDates } from '../definition/schedule.js';
-import { createExchangeRates, createPair, findMajorUnit, readRateSeries, readSeriesRates, refuseRateNotAboveZero } from '../market/rates.js';
+import {
+  createExchangeRates,
+  createPair,
+  findMajorUnit,
+  readRateSeries,
+  readSeriesRates,
+  refuseRateNotAboveZero,
+} from '../market/rates.js';
 import { carryCloses } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {

@@ -1,5 +1,11 @@
 import type { TreatmentSpec } from '../definition/index-document.js';
-import { computeEffect, computeOpeningFactor, computeShareFactor, type GrowthTerms, holdsShares } from '../market/action-effects.js';
+import {
+  computeEffect,
+  computeOpeningFactor,
+  computeShareFactor,
+  type GrowthTerms,
+  holdsShares,
+} from '../market/action-effects.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant, type RightsChoice } from '../market/market-data.js';
 import { computeProceeds, readSpinOff } from './events.js';
 

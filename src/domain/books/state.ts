@@ -20,7 +20,15 @@ import {
   readPriceSessions,
   roundsAny,
 } from '../definition/treatment.js';
-import { computeShareFactor, createEffectTable, type EffectTable, holdsShares, readEffect, requireWithholdingRates, toShortTerms } from '../market/action-effects.js';
+import {
+  computeShareFactor,
+  createEffectTable,
+  type EffectTable,
+  holdsShares,
+  readEffect,
+  requireWithholdingRates,
+  toShortTerms,
+} from '../market/action-effects.js';
 import { computeValueIndex, findCarriedUnder } from '../market/growth.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { createExchangeRates, requireRatesAboveZero } from '../market/rates.js';

@@ -2,7 +2,17 @@ import { sumHoldingValue } from '#kernels/sums/sums.js';
 import { Refusal } from '../base/refusals.js';
 import { formatDay } from '../base/time.js';
 import { countStaleSessions, findTreatment, readPriceSessions, roundsAny } from '../definition/treatment.js';
-import { addKeptCash, computeBoughtValue, computeOpening, computeShareFactor, findEffect, holdsShares, NO_EFFECT, readEffect, toShortTerms } from '../market/action-effects.js';
+import {
+  addKeptCash,
+  computeBoughtValue,
+  computeOpening,
+  computeShareFactor,
+  findEffect,
+  holdsShares,
+  NO_EFFECT,
+  readEffect,
+  toShortTerms,
+} from '../market/action-effects.js';
 import {
   computeDividendPoints,
   computeEarlyIncome,

@@ -2,8 +2,28 @@ import { z } from 'zod';
 import { compareText } from '../base/findings.js';
 import { findLastAtMost } from '../base/numbers.js';
 import { defineObject, IsoDate } from '../base/schema.js';
-import { countDaysInMonth, type Day, formatDay, parseDay, parseValidDay, toCivilDate, toDay, toWeekday } from '../base/time.js';
-import { type Calendar, type CalendarCoverage, type CalendarOption, type Calendars, type CompositeCode, type EarlyClose, parseCompositeCode, type RecordedClosures, type SessionChange, type VersionedClosures } from './calendar.js';
+import {
+  countDaysInMonth,
+  type Day,
+  formatDay,
+  parseDay,
+  parseValidDay,
+  toCivilDate,
+  toDay,
+  toWeekday,
+} from '../base/time.js';
+import {
+  type Calendar,
+  type CalendarCoverage,
+  type CalendarOption,
+  type Calendars,
+  type CompositeCode,
+  type EarlyClose,
+  parseCompositeCode,
+  type RecordedClosures,
+  type SessionChange,
+  type VersionedClosures,
+} from './calendar.js';
 
 /**
  * Returns Western Easter Sunday.

@@ -1,6 +1,14 @@
 import { findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
-import { carryClose, computeShareFactor, createEffectTable, findEffect, findEffectAfter, type GrowthTerms, NO_EFFECT } from '../market/action-effects.js';
+import {
+  carryClose,
+  computeShareFactor,
+  createEffectTable,
+  findEffect,
+  findEffectAfter,
+  type GrowthTerms,
+  NO_EFFECT,
+} from '../market/action-effects.js';
 import { findCarriedUnder, readGrowthRow } from '../market/growth.js';
 import { createReferenceSpells, findSpell, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';

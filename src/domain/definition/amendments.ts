@@ -5,7 +5,16 @@ import { AsKnownOn, defineObject, Id, IsoDate, requireOneOfEach } from '../base/
 import { type Day, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { findBreachRule } from './compliance.js';
-import { changesMembers, countNoticeSessions, DEFAULT_REVIEW, listRebalanceDates, type RebalanceDate, REVIEW_SCOPES, type ReviewScope, type ScheduleTerms } from './schedule.js';
+import {
+  changesMembers,
+  countNoticeSessions,
+  DEFAULT_REVIEW,
+  listRebalanceDates,
+  type RebalanceDate,
+  REVIEW_SCOPES,
+  type ReviewScope,
+  type ScheduleTerms,
+} from './schedule.js';
 import {
   AMENDABLE_MEMBERS,
   type Amendment,

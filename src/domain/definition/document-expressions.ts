@@ -2,15 +2,38 @@ import { z } from 'zod';
 import type { Finding } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { checkShape, formatPath } from '../base/schema.js';
-import { checkTree, createUnitReader, type ExpectedKind, findCircle, findTooLarge, isName, isShaped, NumberExpression, type ParsedText, readExpression } from '../datapoints/expression-checks.js';
+import {
+  checkTree,
+  createUnitReader,
+  type ExpectedKind,
+  findCircle,
+  findTooLarge,
+  isName,
+  isShaped,
+  NumberExpression,
+  type ParsedText,
+  readExpression,
+} from '../datapoints/expression-checks.js';
 import { addText } from '../datapoints/expression-text.js';
 import { type ExpressionNode, isField } from '../datapoints/expression-tree.js';
 import { DERIVED_NAMES } from '../datapoints/fields.js';
 import type { MarketData } from '../market/market-data.js';
 import { findConstraintClass } from './constraints.js';
 import { findReturnsClass } from './expected-returns.js';
-import { createErrorFinding, type IndexDocument, isObject, readDefinitions, type UncheckedBody } from './index-document.js';
-import { checkGivenParameters, type NamedPlugins, type PluginDocument, type PluginKind, resolvePluginCode } from './plugins.js';
+import {
+  createErrorFinding,
+  type IndexDocument,
+  isObject,
+  readDefinitions,
+  type UncheckedBody,
+} from './index-document.js';
+import {
+  checkGivenParameters,
+  type NamedPlugins,
+  type PluginDocument,
+  type PluginKind,
+  resolvePluginCode,
+} from './plugins.js';
 import { findSelectionClass, findWeightingClass } from './rule-pipeline.js';
 import { WeightingSpec } from './weighting.js';
 

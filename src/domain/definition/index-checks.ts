@@ -33,7 +33,22 @@ import {
   type RowWithoutGuarantee,
 } from './compliance.js';
 import { listReviews } from './amendments.js';
-import { type CadenceOnCalendar, changesMembers, checkDateOrder, checkPhase, countPhaseCloses, DateRule, DEFAULT_REVIEW, EventsSpec, FastEntrySpec, FastExitSpec, listEffectiveDates, PhaseSpec, RebalanceSpec, validateRebalance } from './schedule.js';
+import {
+  type CadenceOnCalendar,
+  changesMembers,
+  checkDateOrder,
+  checkPhase,
+  countPhaseCloses,
+  DateRule,
+  DEFAULT_REVIEW,
+  EventsSpec,
+  FastEntrySpec,
+  FastExitSpec,
+  listEffectiveDates,
+  PhaseSpec,
+  RebalanceSpec,
+  validateRebalance,
+} from './schedule.js';
 import {
   ALL_PARTS_MAX,
   AMENDMENTS_MAX,

@@ -19,13 +19,60 @@ import { checkDerivation, checkInheritance, reportDroppedSource } from './deriva
 import { locateInTexts, parseDocumentExpressions } from './document-expressions.js';
 import { EventsSpec, RebalanceSpec, validateRebalance } from './schedule.js';
 import { findReturnsClass } from './expected-returns.js';
-import { checkConstraintFields, checkFields, checkSpecFields, listMissingColumns, listRowFields, listSpecFields, type LocatedUse } from './field-uses.js';
-import { checkBreachRule, checkEvents, checkFloatFields, checkIdleEvents, checkReviews, checkRounding, checkRuleRows, checkUniverse, checkUnkeptRule, listExcess } from './index-checks.js';
-import { createErrorFinding, type DerivationPayload, type IndexContext, IndexDocument, isDerivedDocument, isObject, isOverlayDocument, isRuleDocument, listSources, type OverlayDocument, readDefinitions, RESERVED_INDEX_IDS, type ReviewSpec, type RuleDocument, stateIndexDefaults, stateRowDefaults, type TreatmentSpec, type UncheckedBody, UniverseSpec } from './index-document.js';
+import {
+  checkConstraintFields,
+  checkFields,
+  checkSpecFields,
+  listMissingColumns,
+  listRowFields,
+  listSpecFields,
+  type LocatedUse,
+} from './field-uses.js';
+import {
+  checkBreachRule,
+  checkEvents,
+  checkFloatFields,
+  checkIdleEvents,
+  checkReviews,
+  checkRounding,
+  checkRuleRows,
+  checkUniverse,
+  checkUnkeptRule,
+  listExcess,
+} from './index-checks.js';
+import {
+  createErrorFinding,
+  type DerivationPayload,
+  type IndexContext,
+  IndexDocument,
+  isDerivedDocument,
+  isObject,
+  isOverlayDocument,
+  isRuleDocument,
+  listSources,
+  type OverlayDocument,
+  readDefinitions,
+  RESERVED_INDEX_IDS,
+  type ReviewSpec,
+  type RuleDocument,
+  stateIndexDefaults,
+  stateRowDefaults,
+  type TreatmentSpec,
+  type UncheckedBody,
+  UniverseSpec,
+} from './index-document.js';
 import { PLAIN_OBJECTIVE } from './optimisation.js';
 import { findOverlayType, listBlendParts, OverlaySpec } from './overlays.js';
 import { checkCalledReferences, checkReference } from './references.js';
-import { checkOverlayOnMarket, checkWithholding, findMissingRates, isCurrencyHeld, listConvertedCurrencies, listRequiredCurrencies, listSecuritiesWithoutCurrency } from './required-rates.js';
+import {
+  checkOverlayOnMarket,
+  checkWithholding,
+  findMissingRates,
+  isCurrencyHeld,
+  listConvertedCurrencies,
+  listRequiredCurrencies,
+  listSecuritiesWithoutCurrency,
+} from './required-rates.js';
 import { bindPipeline, findIndexShares, findSelectionClass, findWeightingClass, listReads } from './rule-pipeline.js';
 import { BacktestFields } from './runs.js';
 import { readDefaultStaleSessions, resolveTreatment, STALE_SESSIONS } from './treatment.js';

@@ -2,7 +2,13 @@ import { findNearestName } from '#base/nearest-name.js';
 import type { Finding } from '../base/findings.js';
 import { refuseWithFindings } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import { createReferenceSpells, listGroupSpells, type MarketData, readClassification, UNCLASSIFIED } from '../market/market-data.js';
+import {
+  createReferenceSpells,
+  listGroupSpells,
+  type MarketData,
+  readClassification,
+  UNCLASSIFIED,
+} from '../market/market-data.js';
 import {
   type BoundedMeasure,
   type BoundSide,

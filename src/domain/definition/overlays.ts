@@ -5,7 +5,34 @@ import { CurrencyCode, defineObject, Id, requireExactlyOne } from '../base/schem
 import { findMajorUnit } from '../market/rates.js';
 import { RETURN_VARIANTS } from '../market/market-data.js';
 import { createParameterSpecs, type ParameterSpec } from './catalogue.js';
-import { annualisation, assertPositive, BASIS_POINT, computeAccruals, computeTargetExposures, computeYearFractions, costBps, createWholeHolding, defineBasis, defineOverlayType, defineRateSeries, describeCosts, DEVIATIONS, explainExposure, type OverlayContext, type OverlayPath, type OverlayType, percent, type Remark, reportIdleMembers, reportWithoutEffect, reviewExposures, type RiskControlTerms, subtractCosts, type UnderlyingTerms, type VolatilitySpan } from './overlay-type.js';
+import {
+  annualisation,
+  assertPositive,
+  BASIS_POINT,
+  computeAccruals,
+  computeTargetExposures,
+  computeYearFractions,
+  costBps,
+  createWholeHolding,
+  defineBasis,
+  defineOverlayType,
+  defineRateSeries,
+  describeCosts,
+  DEVIATIONS,
+  explainExposure,
+  type OverlayContext,
+  type OverlayPath,
+  type OverlayType,
+  percent,
+  type Remark,
+  reportIdleMembers,
+  reportWithoutEffect,
+  reviewExposures,
+  type RiskControlTerms,
+  subtractCosts,
+  type UnderlyingTerms,
+  type VolatilitySpan,
+} from './overlay-type.js';
 import { RebalanceSpec } from './schedule.js';
 
 const schema = defineObject(() => ({

@@ -2,7 +2,17 @@ import type { Finding, Severity } from '../base/findings.js';
 import { findFirstAtLeast } from '../base/numbers.js';
 import { addMonths, type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { createPair, describeRateBeyond, findFirstRateDay, findInvalidRate, findMajorUnit, isCurrency, isRateAvailable, listPairs, parsePair } from '../market/rates.js';
+import {
+  createPair,
+  describeRateBeyond,
+  findFirstRateDay,
+  findInvalidRate,
+  findMajorUnit,
+  isCurrency,
+  isRateAvailable,
+  listPairs,
+  parsePair,
+} from '../market/rates.js';
 import { describeWithoutRate, listValuesWithoutRate } from '../market/action-effects.js';
 import { createReferenceSpells, isBlank, type MarketData, type ReferenceSpell } from '../market/market-data.js';
 import {

@@ -2,7 +2,16 @@ import { z } from 'zod';
 import type { Finding } from '../base/findings.js';
 import { findFirstAtLeast, findLastAtMost, formatNumber } from '../base/numbers.js';
 import { AssetIdentifier, defineObject, formatPath, IsoDate } from '../base/schema.js';
-import { addMonths, countDaysInMonth, type Day, formatDay, parseValidDay, toCivilDate, toDay, toWeekday } from '../base/time.js';
+import {
+  addMonths,
+  countDaysInMonth,
+  type Day,
+  formatDay,
+  parseValidDay,
+  toCivilDate,
+  toDay,
+  toWeekday,
+} from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { findWeekdayOnOrAfter, findWeekdayOnOrBefore } from '../calendars/exchange-calendars.js';
 import { reportUnreadParameters } from './catalogue.js';

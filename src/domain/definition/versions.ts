@@ -139,15 +139,7 @@ export type AuditKind = (typeof AUDIT_KINDS)[number];
  * Audited actions. `purged`: the versions were deleted as well. For a declared data store, `loaded`: its content
  * changed; `activated`: it became the active store.
  */
-const AUDIT_ACTIONS = [
-  ...VERSION_ACTIONS,
-  'purged',
-  'loaded',
-  'activated',
-  'cancelled',
-  'refused',
-  'read',
-] as const;
+const AUDIT_ACTIONS = [...VERSION_ACTIONS, 'purged', 'loaded', 'activated', 'cancelled', 'refused', 'read'] as const;
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
 

@@ -2,7 +2,18 @@ import { compareText } from '../base/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import { ACTION_KINDS, type Adjustment, type CorporateAction, createReferenceSpells, findSpell, isBlank, type MarketData, readReference, type ReferenceValue, type ReturnVariant } from './market-data.js';
+import {
+  ACTION_KINDS,
+  type Adjustment,
+  type CorporateAction,
+  createReferenceSpells,
+  findSpell,
+  isBlank,
+  type MarketData,
+  readReference,
+  type ReferenceValue,
+  type ReturnVariant,
+} from './market-data.js';
 import { createExchangeRates, findRedenomination, readRateOn, shareRates } from './rates.js';
 import { findBasis, type MarketBasis, readPanelRow, type SessionAction, type SessionMarket } from './session-market.js';
 
@@ -146,10 +157,7 @@ export interface GrowthTerms {
   readonly amended?: readonly AmendedTerms[];
 }
 
-type ChangingTerms = Pick<
-  GrowthTerms,
-  'withholdingTax' | 'specialDividends' | 'rights' | 'splits' | 'splitShares'
->;
+type ChangingTerms = Pick<GrowthTerms, 'withholdingTax' | 'specialDividends' | 'rights' | 'splits' | 'splitShares'>;
 
 interface AmendedTerms extends ChangingTerms {
   readonly after: Day;

@@ -4,10 +4,46 @@ import { isWorkPaged } from '#kernels/memory/paged-memory.js';
 import { formatPrices } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import type { Calendars } from '../calendars/calendar.js';
-import { adjustClose, carryClose, combineEffects, computeEffect, computeGrowthStep, createEffectTable, createGrowthKey, createGrowthTermsKey, createSecurityTerms, createTermsBySession, type EffectTable, findEffect, findEffectAfter, type GrowthTerms, holdsShares, NO_EFFECT, readEffect, type SecurityEffect, selectTermsUntil, type SessionEffect, shareEffects, toCloseTerms, toHoldingTerms, withoutSpinOffs } from './action-effects.js';
+import {
+  adjustClose,
+  carryClose,
+  combineEffects,
+  computeEffect,
+  computeGrowthStep,
+  createEffectTable,
+  createGrowthKey,
+  createGrowthTermsKey,
+  createSecurityTerms,
+  createTermsBySession,
+  type EffectTable,
+  findEffect,
+  findEffectAfter,
+  type GrowthTerms,
+  holdsShares,
+  NO_EFFECT,
+  readEffect,
+  type SecurityEffect,
+  selectTermsUntil,
+  type SessionEffect,
+  shareEffects,
+  toCloseTerms,
+  toHoldingTerms,
+  withoutSpinOffs,
+} from './action-effects.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction, type MarketData } from './market-data.js';
 import { createExchangeRates, type ExchangeRates, findRedenomination, requireRate, shareRates } from './rates.js';
-import { BeforeMarketError, changeSecurities, findBasis, type MarketBasis, type MarketMark, readPanelRow, type SessionActions, type SessionMarket, shareAbsences, type TermsMark } from './session-market.js';
+import {
+  BeforeMarketError,
+  changeSecurities,
+  findBasis,
+  type MarketBasis,
+  type MarketMark,
+  readPanelRow,
+  type SessionActions,
+  type SessionMarket,
+  shareAbsences,
+  type TermsMark,
+} from './session-market.js';
 
 /** Maximum number of growth panels cached per aligned market: enough for a definition and those compared with it. */
 const PANELS_MAX = 3;
@@ -565,7 +601,8 @@ export interface UnexplainedGrowth {
 export function computeUnexplainedGrowth(step: CloseStep): UnexplainedGrowth {
   const [low, high] = [computeStepGrowth(step, Math.min), computeStepGrowth(step, Math.max)];
   const ends = findEndingGrowths(step);
-  const isAdjusted = ends.length > 0 || step.actions.some((action) => chooseEffect(step, action, Math.max) !== undefined);
+  const isAdjusted =
+    ends.length > 0 || step.actions.some((action) => chooseEffect(step, action, Math.max) !== undefined);
   return { growths: [{ low, high }, ...ends], isAdjusted };
 }
 

@@ -1,7 +1,14 @@
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
-import { carryCloses, createReferenceSpells, findSpell, isBlank, type MarketData, type PriceSeries } from './market-data.js';
+import {
+  carryCloses,
+  createReferenceSpells,
+  findSpell,
+  isBlank,
+  type MarketData,
+  type PriceSeries,
+} from './market-data.js';
 import type { SessionMarket } from './session-market.js';
 
 /** Unit of a currency: its main unit, and the number of main units per unit. */

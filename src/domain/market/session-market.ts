@@ -3,7 +3,13 @@ import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import type { Day } from '../base/time.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
-import { ACTION_KINDS, type CorporateAction, createReferenceSpells, findSpell, type MarketData } from './market-data.js';
+import {
+  ACTION_KINDS,
+  type CorporateAction,
+  createReferenceSpells,
+  findSpell,
+  type MarketData,
+} from './market-data.js';
 
 /** Sessions of an exchange on the axis of the index calendar. */
 export interface Exchange {

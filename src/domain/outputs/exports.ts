@@ -44,8 +44,7 @@ const createStoreColumn = (name: string): ExportColumn<'text'> => ({
 });
 const countColumn = createColumn('count');
 const createNumberColumn = createColumn('number');
-const createFractionColumn = (meaning: string): ExportColumn<'number'> =>
-  createNumberColumn(meaning, 'fraction');
+const createFractionColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'fraction');
 const createMoneyColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'money');
 const createPointsColumn = (meaning: string): ExportColumn<'number'> => createNumberColumn(meaning, 'points');
 

@@ -5,9 +5,29 @@ import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
 import type { CrossSections } from '../datapoints/cross-section.js';
-import { addSpinOffValue, combineEffects, computeEffect, computeGrowthStep, convertEffect, countSharesOfPayments, createGrowthTermsKey, createWithholding, type GrowthTerms, NO_EFFECT, type SessionAmounts, type SessionEffect, spreadPayments } from '../market/action-effects.js';
+import {
+  addSpinOffValue,
+  combineEffects,
+  computeEffect,
+  computeGrowthStep,
+  convertEffect,
+  countSharesOfPayments,
+  createGrowthTermsKey,
+  createWithholding,
+  type GrowthTerms,
+  NO_EFFECT,
+  type SessionAmounts,
+  type SessionEffect,
+  spreadPayments,
+} from '../market/action-effects.js';
 import { readGrowthRow } from '../market/growth.js';
-import { createReferenceSpells, findMissingBars, isBlank, listRowsWithBar, type MarketData } from '../market/market-data.js';
+import {
+  createReferenceSpells,
+  findMissingBars,
+  isBlank,
+  listRowsWithBar,
+  type MarketData,
+} from '../market/market-data.js';
 import { readRateSeries } from '../market/rates.js';
 import { assertSecurity, readPanelRow, type SessionMarket } from '../market/session-market.js';
 

@@ -4,9 +4,40 @@ import { JOB_KIND_CATALOGUE, type RetryPolicies } from '#domain/outputs/jobs.js'
 import { type DocumentTransaction, findCause, formatTimestamp, readStoredBody } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow, JobTransaction } from '#store/postgres/transaction.js';
-import { type Admission, type AttemptKey, createJobIdentity, createListing, type Ending, type JobListing, type JobQuery, type JobReader, type LocatedJob, type NewJob, type Waiting } from '../port/queue.js';
+import {
+  type Admission,
+  type AttemptKey,
+  createJobIdentity,
+  createListing,
+  type Ending,
+  type JobListing,
+  type JobQuery,
+  type JobReader,
+  type LocatedJob,
+  type NewJob,
+  type Waiting,
+} from '../port/queue.js';
 import { assertCallbackLimit, createCallback, putDeliveries, renewRecord, requireInput } from '../port/callbacks.js';
-import { advance, computeDelayMs, computeLifeLimits, createAuthorship, createLife, findStoredResult, type ImpossibleReason, isTerminal, type JobIdentity, type JobLife, type JobRecord, type JobStatus, type LifeEvent, listResults, readJobRecord, splitRecord, startLife, toStatus } from '../port/life-cycle.js';
+import {
+  advance,
+  computeDelayMs,
+  computeLifeLimits,
+  createAuthorship,
+  createLife,
+  findStoredResult,
+  type ImpossibleReason,
+  isTerminal,
+  type JobIdentity,
+  type JobLife,
+  type JobRecord,
+  type JobStatus,
+  type LifeEvent,
+  listResults,
+  readJobRecord,
+  splitRecord,
+  startLife,
+  toStatus,
+} from '../port/life-cycle.js';
 import {
   ABSENT_JOB,
   type Beat,

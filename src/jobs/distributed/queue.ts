@@ -5,11 +5,36 @@ import { formatTimestamp } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import { createLeases } from '../local/live-jobs.js';
-import { type Admission, admit, type AttemptKey, type Claim, type ClaimOrder, createJobListeners, type EndedJob, type Ending, type JobListeners, type JobLog, type JobQueue, type Lease, type NewJob, type QueueLimits, type QueueNode, type StoredInput, type Waiting } from '../port/queue.js';
+import {
+  type Admission,
+  admit,
+  type AttemptKey,
+  type Claim,
+  type ClaimOrder,
+  createJobListeners,
+  type EndedJob,
+  type Ending,
+  type JobListeners,
+  type JobLog,
+  type JobQueue,
+  type Lease,
+  type NewJob,
+  type QueueLimits,
+  type QueueNode,
+  type StoredInput,
+  type Waiting,
+} from '../port/queue.js';
 import { createEvent, endJob } from '../port/callbacks.js';
 import type { Clock } from '../port/clock.js';
 import type { Lane, TaskProgress } from '../port/compute-pool.js';
-import { isTerminal, type JobRecord, type JobStatus, type LifeEvent, selectLogFields, toStatus } from '../port/life-cycle.js';
+import {
+  isTerminal,
+  type JobRecord,
+  type JobStatus,
+  type LifeEvent,
+  selectLogFields,
+  toStatus,
+} from '../port/life-cycle.js';
 import type { PausedKinds } from '../port/job-kind.js';
 import { createHeartbeats, createNodeAttemptRecords, createNotificationBuffer } from './heartbeats.js';
 import {

@@ -1,8 +1,26 @@
 import type { JobKindName, RetryPolicies } from '#domain/outputs/jobs.js';
 import type { Clock } from '../port/clock.js';
 import type { TaskProgress } from '../port/compute-pool.js';
-import { advance, computeLifeLimits, type ImpossibleReason, isTerminal, type JobIdentity, type JobLife, type JobState, type LifeEvent, selectLogFields } from '../port/life-cycle.js';
-import { type AttemptKey, createJobListeners, type JobListeners, type JobLog, type JobQuery, type JobQueue, type Lease } from '../port/queue.js';
+import {
+  advance,
+  computeLifeLimits,
+  type ImpossibleReason,
+  isTerminal,
+  type JobIdentity,
+  type JobLife,
+  type JobState,
+  type LifeEvent,
+  selectLogFields,
+} from '../port/life-cycle.js';
+import {
+  type AttemptKey,
+  createJobListeners,
+  type JobListeners,
+  type JobLog,
+  type JobQuery,
+  type JobQueue,
+  type Lease,
+} from '../port/queue.js';
 
 /** Fields of all jobs that listings filter on. All other fields are read from disk. */
 interface JobHistory {

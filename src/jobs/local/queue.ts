@@ -1,8 +1,39 @@
 import { Refusal } from '#domain/base/refusals.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
-import { type DocumentStore, type DocumentTransaction, findCause, formatTimestamp, readStoredBody } from '#store/port.js';
-import { type Admission, admit, type Claim, type ClaimOrder, countSlotsByClass, createJobIdentity, createListing, type EndedJob, type Ending, getJobClass, type JobClass, type JobListing, type JobLog, type JobQuery, type JobQueue, type LaneLoad, type Lease, type LocatedJob, type LostJobs, type NewJob, type QueueLimits, type QueueNode, readLostJobs, type StoredInput } from '../port/queue.js';
+import {
+  type DocumentStore,
+  type DocumentTransaction,
+  findCause,
+  formatTimestamp,
+  readStoredBody,
+} from '#store/port.js';
+import {
+  type Admission,
+  admit,
+  type Claim,
+  type ClaimOrder,
+  countSlotsByClass,
+  createJobIdentity,
+  createListing,
+  type EndedJob,
+  type Ending,
+  getJobClass,
+  type JobClass,
+  type JobListing,
+  type JobLog,
+  type JobQuery,
+  type JobQueue,
+  type LaneLoad,
+  type Lease,
+  type LocatedJob,
+  type LostJobs,
+  type NewJob,
+  type QueueLimits,
+  type QueueNode,
+  readLostJobs,
+  type StoredInput,
+} from '../port/queue.js';
 import {
   assertCallbackLimit,
   createCallback,
@@ -14,7 +45,26 @@ import {
 } from '../port/callbacks.js';
 import type { Clock } from '../port/clock.js';
 import type { Lane } from '../port/compute-pool.js';
-import { computeDelayMs, createAuthorship, createLife, findStoredResult, type ImpossibleReason, isTerminal, type JobIdentity, type JobLife, type JobRecord, type JobState, type JobStatus, type LifeEvent, listResults, readJobRecord, selectLogFields, splitRecord, type StoredSubmission, toStatus } from '../port/life-cycle.js';
+import {
+  computeDelayMs,
+  createAuthorship,
+  createLife,
+  findStoredResult,
+  type ImpossibleReason,
+  isTerminal,
+  type JobIdentity,
+  type JobLife,
+  type JobRecord,
+  type JobState,
+  type JobStatus,
+  type LifeEvent,
+  listResults,
+  readJobRecord,
+  selectLogFields,
+  splitRecord,
+  type StoredSubmission,
+  toStatus,
+} from '../port/life-cycle.js';
 import { getJobKind, type PausedKinds } from '../port/job-kind.js';
 import {
   createLeases,

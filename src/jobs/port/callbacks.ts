@@ -2,7 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { DocumentBodyReader, DocumentLookup, DocumentTransaction } from '#store/port.js';
-import { type JobCallback, type JobIdentity, type JobLife, type JobRecord, type JobStatus, type LifeEvent, listAttempts, renewLife, splitRecord } from './life-cycle.js';
+import {
+  type JobCallback,
+  type JobIdentity,
+  type JobLife,
+  type JobRecord,
+  type JobStatus,
+  type LifeEvent,
+  listAttempts,
+  renewLife,
+  splitRecord,
+} from './life-cycle.js';
 import type { EndedJob, Ending, StoredInput } from './queue.js';
 
 /**

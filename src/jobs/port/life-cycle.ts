@@ -2,8 +2,23 @@ import type { JobStatusPayload } from '#contract/jobs.js';
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
-import { computeRetryDelayMs, JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type ResultIds, type RetryPolicies, type RetryPolicy } from '#domain/outputs/jobs.js';
-import { type ArtifactRef, type DocumentBodyReader, type DocumentKind, type DocumentReader, formatTimestamp, readStoredBody } from '#store/port.js';
+import {
+  computeRetryDelayMs,
+  JOB_KIND_CATALOGUE,
+  JOB_KINDS,
+  type JobKindName,
+  type ResultIds,
+  type RetryPolicies,
+  type RetryPolicy,
+} from '#domain/outputs/jobs.js';
+import {
+  type ArtifactRef,
+  type DocumentBodyReader,
+  type DocumentKind,
+  type DocumentReader,
+  formatTimestamp,
+  readStoredBody,
+} from '#store/port.js';
 import type { RowsInBlocks } from '../tasks/messages.js';
 
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;

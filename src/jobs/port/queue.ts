@@ -1,9 +1,26 @@
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import type { JobPriority } from '#domain/outputs/job-priority.js';
 import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type RetryPolicies } from '#domain/outputs/jobs.js';
-import { type ArtifactRef, type DocumentReader, type DocumentStore, type DocumentTransaction, findCause, type Listing, type UnreadableCause } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  findCause,
+  type Listing,
+  type UnreadableCause,
+} from '#store/port.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
-import { isTerminal, type JobIdentity, type JobRecord, type JobResult, type JobState, type JobStatus, readJobRecord, type StoredResult } from './life-cycle.js';
+import {
+  isTerminal,
+  type JobIdentity,
+  type JobRecord,
+  type JobResult,
+  type JobState,
+  type JobStatus,
+  readJobRecord,
+  type StoredResult,
+} from './life-cycle.js';
 
 export interface AttemptKey {
   readonly jobId: string;

@@ -11,7 +11,17 @@ import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/de
 import type { MarketHandle } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { ModelDate } from '#domain/risk/model-tables.js';
-import type { FactorModelPayload, ImportedModelPayload, ImportTerms, MatrixFiles, ModelFileFormat, RiskMeasureModel, RiskModelRequest, RiskValidationRequest, StoredDiagnostics } from '#domain/risk/risk-models.js';
+import type {
+  FactorModelPayload,
+  ImportedModelPayload,
+  ImportTerms,
+  MatrixFiles,
+  ModelFileFormat,
+  RiskMeasureModel,
+  RiskModelRequest,
+  RiskValidationRequest,
+  StoredDiagnostics,
+} from '#domain/risk/risk-models.js';
 import type { RebalancePackRequest } from '#domain/studies/rebalance-pack.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { ResponseBytes, TaskOutputs } from './messages.js';

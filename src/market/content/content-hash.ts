@@ -5,7 +5,14 @@ import { toCanonicalJson } from '#domain/base/json.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import type { Day } from '#domain/base/time.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import type { Adjustment, ContentDigests, CorporateAction, MarketData, Membership, ReferenceTable } from '#domain/market/market-data.js';
+import type {
+  Adjustment,
+  ContentDigests,
+  CorporateAction,
+  MarketData,
+  Membership,
+  ReferenceTable,
+} from '#domain/market/market-data.js';
 import {
   BLOCK_DAYS,
   type CachedBlockDigests,

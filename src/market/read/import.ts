@@ -6,9 +6,24 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { formatDay } from '#domain/base/time.js';
 import type { UsedCalendars } from '#domain/calendars/calendar.js';
-import { ImportBody, type ImportFormat, type ImportHeader, TABLE_KINDS, type TableFormat } from '#domain/definition/datasets.js';
+import {
+  ImportBody,
+  type ImportFormat,
+  type ImportHeader,
+  TABLE_KINDS,
+  type TableFormat,
+} from '#domain/definition/datasets.js';
 import type { DerivedActions, Mapping } from '#domain/definition/mapping.js';
-import type { Adjustment, CorporateAction, Membership, PriceSeries, ReferenceRow, ReferenceTable, ReferenceValue, SeriesTable } from '#domain/market/market-data.js';
+import type {
+  Adjustment,
+  CorporateAction,
+  Membership,
+  PriceSeries,
+  ReferenceRow,
+  ReferenceTable,
+  ReferenceValue,
+  SeriesTable,
+} from '#domain/market/market-data.js';
 import { compareActions } from '../content/action-rows.js';
 import { countTableRows, recountMarketRows } from '../content/content-hash.js';
 import { getSeries, joinContent, type MarketContent, refuseSize } from '../content/market-content.js';
@@ -22,7 +37,21 @@ import { allocateEmptyPanel, type Panels } from '../panels/panels.js';
 import { type DataProblem, formatCellPath, type Problems } from '../tables/problems.js';
 import { countRowsByTable, findTable, KNOWN_COLUMNS, type TableKind } from '../tables/table-kinds.js';
 import { type ContentRows, createContentRows, readFrames, type SplitFrame } from './content-rows.js';
-import { addKeyColumns, createKeyTest, createSheetReader, createWorkbookReader, findFileTableKind, findPartitionedFile, findTableKind, findWorkbookTableKind, getBaseName, hasTwoHeaders, isWorkbook, isWorkbookFault, readArchivedFiles } from './file-rows.js';
+import {
+  addKeyColumns,
+  createKeyTest,
+  createSheetReader,
+  createWorkbookReader,
+  findFileTableKind,
+  findPartitionedFile,
+  findTableKind,
+  findWorkbookTableKind,
+  getBaseName,
+  hasTwoHeaders,
+  isWorkbook,
+  isWorkbookFault,
+  readArchivedFiles,
+} from './file-rows.js';
 import { createSingleTable, type TableFiles } from './folder.js';
 import { readSource } from './read-source.js';
 import type { SourceResult } from './source-read.js';

@@ -6,7 +6,15 @@ import type { UsedCalendars } from '#domain/calendars/calendar.js';
 import type { ImportHeader } from '#domain/definition/datasets.js';
 import type { DerivedActions } from '#domain/definition/mapping.js';
 import type { ContentDigests } from '#domain/market/market-data.js';
-import type { ColumnType, ListCell, ListViewName, MarketViewName, RowFormat, RunSqlView, SqlViewName } from '#domain/outputs/exports.js';
+import type {
+  ColumnType,
+  ListCell,
+  ListViewName,
+  MarketViewName,
+  RowFormat,
+  RunSqlView,
+  SqlViewName,
+} from '#domain/outputs/exports.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { DividendError } from '../content/market-content.js';
 import type { SourceDigest } from '../formats/source-file.js';

@@ -9,7 +9,17 @@ import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
 import type { Day } from '#domain/base/time.js';
 import type { CommitEvent, CommitEvents } from '#domain/definition/commit-events.js';
 import { refuseWhileLoading } from '#domain/definition/datasets.js';
-import { type CorporateAction, createIdentity, createMarketKey, type MarketData, type MarketHandle, type MarketIdentity, type Membership, openMarketGently, reopenMarket } from '#domain/market/market-data.js';
+import {
+  type CorporateAction,
+  createIdentity,
+  createMarketKey,
+  type MarketData,
+  type MarketHandle,
+  type MarketIdentity,
+  type Membership,
+  openMarketGently,
+  reopenMarket,
+} from '#domain/market/market-data.js';
 import { allocatePanels, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { computePanelBytesMax } from '../content/market-content.js';
 import { reportPanelMemory, transferMarket } from '../panels/market-transfer.js';

@@ -1,7 +1,15 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBResult, DuckDBType, DuckDBValue } from '@duckdb/node-api';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { type ColumnType, LIST_VIEWS, MARKET_VIEWS, RUN_SQL_VIEWS, type RunSqlView, SQL_VIEWS, type SqlViewName } from '#domain/outputs/exports.js';
+import {
+  type ColumnType,
+  LIST_VIEWS,
+  MARKET_VIEWS,
+  RUN_SQL_VIEWS,
+  type RunSqlView,
+  SQL_VIEWS,
+  type SqlViewName,
+} from '#domain/outputs/exports.js';
 import { openDuckDb, quoteName, quoteText } from '../formats/duckdb.js';
 import type {
   CreateResultWriter,

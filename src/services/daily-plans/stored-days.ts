@@ -14,7 +14,14 @@ import {
   type StoredItem,
   type StoredStep,
 } from '#domain/outputs/daily-plans.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, formatNumberedId, formatTimestamp, parseStored } from '#store/port.js';
+import {
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  formatNumberedId,
+  formatTimestamp,
+  parseStored,
+} from '#store/port.js';
 import type { DayFile } from '../delivery/deliveries.js';
 import type { Context } from '../shared/context.js';
 

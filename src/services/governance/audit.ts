@@ -7,7 +7,13 @@ import { parseHostPort } from '#base/addresses.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { refuseReversedRange } from '#domain/base/schema.js';
 import { parseMoment, parsePeriodStart } from '#domain/base/time.js';
-import { type AuditEntry, type AuditHead, AuditSeal, type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
+import {
+  type AuditEntry,
+  type AuditHead,
+  AuditSeal,
+  type Authorship,
+  LOCAL_AUTHOR,
+} from '#domain/definition/versions.js';
 import type { PublicKey } from '#domain/definition/publication.js';
 import { mayRead, type Reach } from '#domain/definition/reach.js';
 import { appendAudit, isSealed, readAuditBatches, readAuditHead, signAuditLog } from '#store/history/audit.js';

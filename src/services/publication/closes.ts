@@ -5,7 +5,18 @@ import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { Calendar } from '#domain/calendars/calendar.js';
-import { type ComparedClose, type DecidedError, decideError, type ErrorPolicy, findAgreements, type IndexCloses, type LevelChange, type PublicationEntry, type PublicationHead, PublishedError } from '#domain/definition/publication.js';
+import {
+  type ComparedClose,
+  type DecidedError,
+  decideError,
+  type ErrorPolicy,
+  findAgreements,
+  type IndexCloses,
+  type LevelChange,
+  type PublicationEntry,
+  type PublicationHead,
+  PublishedError,
+} from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
 import { isPartial } from '#market/judge/market-warnings.js';

@@ -15,18 +15,52 @@ import {
 } from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import { computeRunId, type DocumentReader, type DocumentStore, type DocumentTransaction, findLatestTime, readStoredBody } from '#store/port.js';
+import {
+  computeRunId,
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  findLatestTime,
+  readStoredBody,
+} from '#store/port.js';
 import { findLastSealTime, signAuditLog } from '#store/history/audit.js';
 import { removePrivateKey } from '#store/history/history.js';
 import { computeStatementHash } from '#store/history/log-check.js';
-import { appendEntries, assertReadable, chooseTimeAfterLogs, createHashSigner, createSigningKey, readLogBatches, readLogHead } from '#store/history/publication-log.js';
+import {
+  appendEntries,
+  assertReadable,
+  chooseTimeAfterLogs,
+  createHashSigner,
+  createSigningKey,
+  readLogBatches,
+  readLogHead,
+} from '#store/history/publication-log.js';
 import { requireIndex } from '../indices/documents.js';
 import { createStoredState } from '../runs/plans.js';
 import type { ChangeAdmission, ApprovalGate, ProposedChange } from '../shared/approvals.js';
 import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable } from '../shared/documents.js';
 import { listEarlierRuns, markPublished, requireRun } from '../shared/run-documents.js';
-import { type AppendedClose, assertNoPartialClose, createEntryWriter, createLevelError, createTreatedRequest, type Disagreement, findDisagreements, findLastDate, findPartialCloses, listAppendedCloses, listRegisteredErrors, type Log, measureDisagreements, type NewError, readCloses, readCorrection, registerError, treatErrors } from './closes.js';
+import {
+  type AppendedClose,
+  assertNoPartialClose,
+  createEntryWriter,
+  createLevelError,
+  createTreatedRequest,
+  type Disagreement,
+  findDisagreements,
+  findLastDate,
+  findPartialCloses,
+  listAppendedCloses,
+  listRegisteredErrors,
+  type Log,
+  measureDisagreements,
+  type NewError,
+  readCloses,
+  readCorrection,
+  registerError,
+  treatErrors,
+} from './closes.js';
 
 const NAMED_DATES_MAX = 100;
 

@@ -10,7 +10,14 @@ import { listMatrixFiles, type MatrixFiles } from '#domain/risk/risk-models.js';
 import { type Attempt, createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { PortableTaskName, StoredRunReferences, TaskInput, TaskOutput } from '#jobs/tasks/catalogue.js';
 import { RUN_FILES, type RunFileName } from '#jobs/tasks/runs.js';
-import { type ArtifactLink, type ArtifactRef, type ArtifactStore, computeRunId, type DocumentStore, readStoredBody } from '#store/port.js';
+import {
+  type ArtifactLink,
+  type ArtifactRef,
+  type ArtifactStore,
+  computeRunId,
+  type DocumentStore,
+  readStoredBody,
+} from '#store/port.js';
 import type { Context } from '../shared/context.js';
 import { assertNotDeleted, type JobResultSource } from '../shared/jobs.js';
 import { createModelReferences, findPlannedFiles } from '../shared/model-documents.js';

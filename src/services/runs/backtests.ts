@@ -38,7 +38,17 @@ import {
 import { type RunBytes, prependHeadToStored, type RunRecordReader, type StoredBytes } from '../shared/stamped-json.js';
 import { selectVersion } from '../stores/data-versions.js';
 import type { RunMaker } from './backtest-job.js';
-import { applyStoredTerms, assertFirstVersion, createBacktestPlans, createStoredState, estimateBacktestBytes, readPlanVersion, type RequestedBacktest, type RunnablePlan, type VersionedPlan } from './plans.js';
+import {
+  applyStoredTerms,
+  assertFirstVersion,
+  createBacktestPlans,
+  createStoredState,
+  estimateBacktestBytes,
+  readPlanVersion,
+  type RequestedBacktest,
+  type RunnablePlan,
+  type VersionedPlan,
+} from './plans.js';
 import { assertRecordNamed, computeRecordEtag, createRunList, type RunList, type RunTexts } from './stored-runs.js';
 import { readCompared, type ViewMaker } from './views.js';
 

@@ -13,7 +13,12 @@ import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { isRateAvailable } from '#domain/market/rates.js';
 import type { MarketData, MarketHandle } from '#domain/market/market-data.js';
-import { createDifferenceRows, DIFFERENCE_TABLES, type DifferenceTable, type ExportFormat } from '#domain/outputs/exports.js';
+import {
+  createDifferenceRows,
+  DIFFERENCE_TABLES,
+  type DifferenceTable,
+  type ExportFormat,
+} from '#domain/outputs/exports.js';
 import type { DifferencesPayload, ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
 import type { Difference } from '#domain/studies/difference-result.js';
 import { findRuleId } from '#domain/studies/difference-terms.js';

@@ -7,7 +7,12 @@ import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertOrder, assertOverlaps } from '#domain/base/schema.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { createMarketKey, type MarketData, SINGLE_GROUPS } from '#domain/market/market-data.js';
-import { type ExportFormat, type ExportPosition, type ExportTableName, findExportTable } from '#domain/outputs/exports.js';
+import {
+  type ExportFormat,
+  type ExportPosition,
+  type ExportTableName,
+  findExportTable,
+} from '#domain/outputs/exports.js';
 import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/runs.js';
 import type { ServedMarket } from '#market/serve/served-markets.js';
 import { type ArtifactStore, computeRunId, type DocumentStore } from '#store/port.js';

@@ -1,7 +1,19 @@
 import { createHash } from 'node:crypto';
 import { countRetainedBytes } from '#base/memory.js';
 import type { BacktestRequest } from '#contract/run.js';
-import { assertForeign, combineStaleReasons, limitPlanToDate, listDefinitionChanges, mayDifferInBits, removeLabels, resolveRequest, type RunState, selectPlanClosures, type StaleReasons, type StaleState } from '#domain/backtest/plan.js';
+import {
+  assertForeign,
+  combineStaleReasons,
+  limitPlanToDate,
+  listDefinitionChanges,
+  mayDifferInBits,
+  removeLabels,
+  resolveRequest,
+  type RunState,
+  selectPlanClosures,
+  type StaleReasons,
+  type StaleState,
+} from '#domain/backtest/plan.js';
 import type { Finding } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
@@ -12,7 +24,12 @@ import { assertScheduled } from '#domain/books/composer.js';
 import { type Calendars, listClosures, type RecordedClosures } from '#domain/calendars/calendar.js';
 import { correctCalendars, type ExchangeCalendars } from '#domain/calendars/exchange-calendars.js';
 import type { BacktestPlan, StrategyTerms } from '#domain/definition/backtest-plan.js';
-import { type IndexDocument, isDerivedDocument, isOverlayDocument, isSetKind } from '#domain/definition/index-document.js';
+import {
+  type IndexDocument,
+  isDerivedDocument,
+  isOverlayDocument,
+  isSetKind,
+} from '#domain/definition/index-document.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';
 import { findStore, removeStores } from '#domain/definition/references.js';
 import { type BenchmarkRef, parseBenchmark, type RunDocument } from '#domain/definition/runs.js';

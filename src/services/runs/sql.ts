@@ -12,7 +12,14 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { findReferenceKind } from '#domain/datapoints/fields.js';
 import { createMarketKey, type MarketData } from '#domain/market/market-data.js';
-import { type ExportColumn, type ListCell, type ListViewName, PRICE_KEYS, REFERENCE_KEYS, SQL_VIEWS } from '#domain/outputs/exports.js';
+import {
+  type ExportColumn,
+  type ListCell,
+  type ListViewName,
+  PRICE_KEYS,
+  REFERENCE_KEYS,
+  SQL_VIEWS,
+} from '#domain/outputs/exports.js';
 import { answerQuery } from '#market/serve/market-process.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from '#market/serve/market-tasks.js';
 import { computeRunId } from '#store/port.js';

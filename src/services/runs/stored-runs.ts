@@ -6,7 +6,16 @@ import { RECORD_FORMAT, RECORD_SHAPE } from '#domain/backtest/record.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type RunDocument, RunListDocument } from '#domain/definition/runs.js';
 import type { RunTextInput, StoredText } from '#jobs/tasks/runs.js';
-import { type ArtifactRef, type ArtifactStore, computeRunId, type DocumentLookup, type DocumentStore, findCause, readStoredBody, type UnreadableCause } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type ArtifactStore,
+  computeRunId,
+  type DocumentLookup,
+  type DocumentStore,
+  findCause,
+  readStoredBody,
+  type UnreadableCause,
+} from '#store/port.js';
 import { readLogHead } from '#store/history/publication-log.js';
 import type { Context, RunStates } from '../shared/context.js';
 import { addUnreadable, countSkipped, type Precondition } from '../shared/documents.js';

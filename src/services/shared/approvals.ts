@@ -15,7 +15,14 @@ import {
 } from '#domain/definition/approvals.js';
 import { isIdWithin } from '#domain/definition/reach.js';
 import type { Authorship } from '#domain/definition/versions.js';
-import { type DocumentReader, type DocumentStore, type DocumentTransaction, formatNumberedId, formatTimestamp, parseStored } from '#store/port.js';
+import {
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  formatNumberedId,
+  formatTimestamp,
+  parseStored,
+} from '#store/port.js';
 import { findCurrentReach, refuseOutside, runUnrestricted } from '#store/reach.js';
 
 type ApprovalDecision = 'approve' | 'reject' | 'withdraw' | 'comment';

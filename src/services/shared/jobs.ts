@@ -18,7 +18,13 @@ import type { JobQuery, LocatedJob, PartOutput, StoredInput, WrittenParts } from
 import type { PortableTaskName } from '#jobs/tasks/catalogue.js';
 import type { RowsInBlocks } from '#jobs/tasks/messages.js';
 import type { RowEntry, SumRowsInput } from '#jobs/tasks/runs.js';
-import { type ArtifactRef, type ArtifactStore, type DocumentStore, type DocumentTransaction, formatTimestamp } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type ArtifactStore,
+  type DocumentStore,
+  type DocumentTransaction,
+  formatTimestamp,
+} from '#store/port.js';
 import { limitJobs } from '../keys/access.js';
 import type { Context } from './context.js';
 

@@ -7,7 +7,18 @@ import { listMatrixFiles, type MatrixFiles } from '#domain/risk/risk-models.js';
 import type { ArtifactReference, HashedReference } from '#jobs/tasks/catalogue.js';
 import type { IndexQuestion } from '#jobs/tasks/indices.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
-import { type ArtifactRef, type ArtifactStore, computeRunId, type DatedArtifact, type DocumentLookup, type DocumentReader, type DocumentStore, type DocumentTransaction, parseStored, readStoredBody } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type ArtifactStore,
+  computeRunId,
+  type DatedArtifact,
+  type DocumentLookup,
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  parseStored,
+  readStoredBody,
+} from '#store/port.js';
 import { findLastClose, readLogHead } from '#store/history/publication-log.js';
 import type { Context } from './context.js';
 import { resolveRunModelFiles } from './model-documents.js';

@@ -14,7 +14,18 @@ import { type Authorship, NO_REQUEST } from '#domain/definition/versions.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { ChangeCounts } from '#market/content/changes.js';
 import { GENERATOR } from '#market/synthetic/factors.js';
-import { type ArtifactRef, type DocumentReader, type DocumentStore, type DocumentTransaction, formatNumberedId, getOwner, parseNumber, parseStored, readStoredBody, type StoredDocument } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  formatNumberedId,
+  getOwner,
+  parseNumber,
+  parseStored,
+  readStoredBody,
+  type StoredDocument,
+} from '#store/port.js';
 import type { Context } from './context.js';
 
 type Reader = Pick<DocumentReader, 'get'>;

@@ -16,7 +16,17 @@ import { PublicationBatch } from '#domain/definition/publication.js';
 import type { EarlierContentReferences } from '#jobs/tasks/catalogue.js';
 import type { EarlierContentFiles, HashedBytes, HashedFile } from '#jobs/tasks/messages.js';
 import { prepareServedMarket, type ServedMarket } from '#market/serve/served-markets.js';
-import { type ArtifactRef, type DocumentKind, type DocumentReader, type DocumentStore, type DocumentTransaction, formatNumberedId, parseStored, readStoredBody, type UnreadableCause } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type DocumentKind,
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  formatNumberedId,
+  parseStored,
+  readStoredBody,
+  type UnreadableCause,
+} from '#store/port.js';
 import type { Context, DataVersions, VersionedMarket } from '../shared/context.js';
 import { countSkipped } from '../shared/documents.js';
 import { readRun } from '../shared/run-documents.js';

@@ -18,7 +18,20 @@ import { Refusal } from '#domain/base/refusals.js';
 import { type ArtifactLink, type ArtifactRef, type ArtifactStore, type DatedArtifact, SWEEP_PAGE } from '../port.js';
 import { workInTurns } from '../reach.js';
 import { createArtifactName, ignoreAbsentFile, isArtifactName, refuseDamagedArtifact, TRASH } from './artifact.js';
-import { closeBy, copyFlushed, digestFile, type FileDigest, type FolderCall, type FolderGuard, guardFolder, noGuard, openBy as openHandle, syncFolder, WRITE_MS, writeFlushed } from './durable-files.js';
+import {
+  closeBy,
+  copyFlushed,
+  digestFile,
+  type FileDigest,
+  type FolderCall,
+  type FolderGuard,
+  guardFolder,
+  noGuard,
+  openBy as openHandle,
+  syncFolder,
+  WRITE_MS,
+  writeFlushed,
+} from './durable-files.js';
 import { formatDraftPath, removeDraftSuffix, removeFiles } from './folder-writer.js';
 import { type FreeSpace, watchFreeSpace } from './free-space.js';
 

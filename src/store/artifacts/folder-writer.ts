@@ -4,7 +4,18 @@ import { type FileHandle, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN, type ProducedBytes, releaseAtRest } from '#base/memory.js';
 import type { ApartHash, ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
-import { callDirectly, closeBy, type FolderCall, type FolderGuard, noGuard, openBy, PART_BYTES, syncFolder, WRITE_MS, writePart } from './durable-files.js';
+import {
+  callDirectly,
+  closeBy,
+  type FolderCall,
+  type FolderGuard,
+  noGuard,
+  openBy,
+  PART_BYTES,
+  syncFolder,
+  WRITE_MS,
+  writePart,
+} from './durable-files.js';
 import type { FreeSpace } from './free-space.js';
 
 /** Paths of a local file during and after its writing. */

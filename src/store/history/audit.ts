@@ -11,7 +11,13 @@ import {
   StoredAuditHead,
 } from '#domain/definition/versions.js';
 import { NO_HASH, type PublicKey, SigningKey } from '#domain/definition/publication.js';
-import { type DocumentKind, type DocumentReader, type DocumentTransaction, findLatestTime, parseStored } from '../port.js';
+import {
+  type DocumentKind,
+  type DocumentReader,
+  type DocumentTransaction,
+  findLatestTime,
+  parseStored,
+} from '../port.js';
 import { computeStatementHash } from './log-check.js';
 import { findSignatureFault, signHash } from './publication-log.js';
 

@@ -1,14 +1,56 @@
 import { Buffer } from 'node:buffer';
 import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { deflateRaw as deflateRawCallback, deflateRawSync, inflateRawSync, type InputType, type ZlibOptions } from 'node:zlib';
+import {
+  deflateRaw as deflateRawCallback,
+  deflateRawSync,
+  inflateRawSync,
+  type InputType,
+  type ZlibOptions,
+} from 'node:zlib';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { DataHistoryDocument, type DatasetDocument, DataVersionDocument, ForgottenHistory, readDeclaration } from '#domain/definition/datasets.js';
+import {
+  DataHistoryDocument,
+  type DatasetDocument,
+  DataVersionDocument,
+  ForgottenHistory,
+  readDeclaration,
+} from '#domain/definition/datasets.js';
 import { SigningKey } from '#domain/definition/publication.js';
 import type { RunDocument } from '#domain/definition/runs.js';
-import { type AuditedKind, AuditEntry, type Authorship, HistoryDocument, LOCAL_AUTHOR, NO_REQUEST, type StoredAuditHead, type Subject, type VersionAction, VersionDocument, VERSIONED_KINDS, type VersionedKind } from '#domain/definition/versions.js';
-import { computeRunId, createNumberedRange, type DocumentKind, type DocumentLookup, type DocumentReader, type DocumentStore, type DocumentTransaction, formatNumberedId, formatTimestamp, getOwner, isDocumentId, parseNumber, parseStored, readStoredBody, type TransactionOptions, type UnreadableCause } from '../port.js';
+import {
+  type AuditedKind,
+  AuditEntry,
+  type Authorship,
+  HistoryDocument,
+  LOCAL_AUTHOR,
+  NO_REQUEST,
+  type StoredAuditHead,
+  type Subject,
+  type VersionAction,
+  VersionDocument,
+  VERSIONED_KINDS,
+  type VersionedKind,
+} from '#domain/definition/versions.js';
+import {
+  computeRunId,
+  createNumberedRange,
+  type DocumentKind,
+  type DocumentLookup,
+  type DocumentReader,
+  type DocumentStore,
+  type DocumentTransaction,
+  formatNumberedId,
+  formatTimestamp,
+  getOwner,
+  isDocumentId,
+  parseNumber,
+  parseStored,
+  readStoredBody,
+  type TransactionOptions,
+  type UnreadableCause,
+} from '../port.js';
 import { appendAudit, isAudited, readAuditHead } from './audit.js';
 
 /** Version with its content as text; null for a deletion. */

@@ -2,8 +2,22 @@ import { Buffer } from 'node:buffer';
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { Refusal } from '#domain/base/refusals.js';
-import { BATCH_ENTRIES_MAX, PublicationBatch, type PublicationEntry, PublicationHead, type PublicKey, type SigningKey } from '#domain/definition/publication.js';
-import { type DocumentReader, type DocumentTransaction, findLatestTime, formatNumberedId, getOwner, parseStored } from '../port.js';
+import {
+  BATCH_ENTRIES_MAX,
+  PublicationBatch,
+  type PublicationEntry,
+  PublicationHead,
+  type PublicKey,
+  type SigningKey,
+} from '#domain/definition/publication.js';
+import {
+  type DocumentReader,
+  type DocumentTransaction,
+  findLatestTime,
+  formatNumberedId,
+  getOwner,
+  parseStored,
+} from '../port.js';
 import { createLogCheck, type LogCheck, type LogFault } from './log-check.js';
 
 /** Creates an Ed25519 key. @param timestamp time of its creation, ISO-8601 UTC */

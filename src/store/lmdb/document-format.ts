@@ -1,7 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { createHash, hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
-import { DOCUMENT_KINDS, type DocumentKind, formatTimestamp, isDocumentId, type StoredDocument, type UnreadableCause } from '../port.js';
+import {
+  DOCUMENT_KINDS,
+  type DocumentKind,
+  formatTimestamp,
+  isDocumentId,
+  type StoredDocument,
+  type UnreadableCause,
+} from '../port.js';
 
 /**
  * Tenant of a service with a single tenant. It is a prefix of every key, so that tenants can be added without a

@@ -7,9 +7,37 @@ import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { createArtifactOwners, listArtifactNames } from '../artifacts/artifact.js';
 import { restrictToOwner, syncFolder } from '../artifacts/durable-files.js';
 import { type FreeSpace, watchFreeSpace } from '../artifacts/free-space.js';
-import { collectListing, createCommitListeners, createNumberedRange, type DocumentEngine, type DocumentEngineOptions, type DocumentKind, type DocumentLookup, type DocumentTransaction, type EntryReader, formatNumberedId, listDocument, type ListedDocument, type Listing, parseNumber, SCHEMA_VERSION, type StoredDocument, type TransactionBody } from '../port.js';
+import {
+  collectListing,
+  createCommitListeners,
+  createNumberedRange,
+  type DocumentEngine,
+  type DocumentEngineOptions,
+  type DocumentKind,
+  type DocumentLookup,
+  type DocumentTransaction,
+  type EntryReader,
+  formatNumberedId,
+  listDocument,
+  type ListedDocument,
+  type Listing,
+  parseNumber,
+  SCHEMA_VERSION,
+  type StoredDocument,
+  type TransactionBody,
+} from '../port.js';
 import { workInTurns } from '../reach.js';
-import { decodeKey, encodeKey, formatDocumentKey, formatKey, getKindRange, openDocument, parseId, parseKey, sealDocument } from './document-format.js';
+import {
+  decodeKey,
+  encodeKey,
+  formatDocumentKey,
+  formatKey,
+  getKindRange,
+  openDocument,
+  parseId,
+  parseKey,
+  sealDocument,
+} from './document-format.js';
 import { commitDurably, type CommitWrites } from './durable-commit.js';
 import { probeDocuments, recordClosedDocuments } from './probe-documents.js';
 

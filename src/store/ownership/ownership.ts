@@ -1,6 +1,17 @@
 import { randomUUID, createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createFolderCalls, type DatabaseIdentity, formatMarker, makeFolder, MARKER, parseMark, type StoreMark, type StoreOwner, syncFolder, writeFlushed } from '../artifacts/durable-files.js';
+import {
+  createFolderCalls,
+  type DatabaseIdentity,
+  formatMarker,
+  makeFolder,
+  MARKER,
+  parseMark,
+  type StoreMark,
+  type StoreOwner,
+  syncFolder,
+  writeFlushed,
+} from '../artifacts/durable-files.js';
 import type {
   ArtifactHealth,
   ArtifactStore,

@@ -1,7 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
-import { collectListing, createCommitListeners, createNumberedRange, type DocumentEngine, type DocumentEngineOptions, type EntryReader, formatNumberedId, isDocumentId, listDocument, type ListedDocument, type Listing, parseNumber, type TransactionOptions } from '../port.js';
+import {
+  collectListing,
+  createCommitListeners,
+  createNumberedRange,
+  type DocumentEngine,
+  type DocumentEngineOptions,
+  type EntryReader,
+  formatNumberedId,
+  isDocumentId,
+  listDocument,
+  type ListedDocument,
+  type Listing,
+  parseNumber,
+  type TransactionOptions,
+} from '../port.js';
 import { workInTurns } from '../reach.js';
 import { createWorkQueue } from './connections.js';
 import { type Database, findSqlState, UnknownOutcomeError } from './database.js';

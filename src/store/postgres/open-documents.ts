@@ -1,7 +1,13 @@
 import { Buffer } from 'node:buffer';
 import type { Client, QueryResultRow } from 'pg';
 import type { DatabaseIdentity } from '../artifacts/durable-files.js';
-import { DOCUMENT_KINDS, type DocumentEngineOptions, type DocumentEntry, type DocumentsReader, type DocumentStore } from '../port.js';
+import {
+  DOCUMENT_KINDS,
+  type DocumentEngineOptions,
+  type DocumentEntry,
+  type DocumentsReader,
+  type DocumentStore,
+} from '../port.js';
 import { connect, createWorkQueue, type DatabaseUse, runOnClient, takeUse } from './connections.js';
 import { assertClock, type DatabaseClock, openDatabaseClock } from './database-clock.js';
 import { type Database, openDatabase } from './database.js';

@@ -1,5 +1,12 @@
 import { hash } from 'node:crypto';
-import { createNumberedRange, type DocumentKind, formatTimestamp, SCHEMA_VERSION, type StoredDocument, type UnreadableDocument } from '../port.js';
+import {
+  createNumberedRange,
+  type DocumentKind,
+  formatTimestamp,
+  SCHEMA_VERSION,
+  type StoredDocument,
+  type UnreadableDocument,
+} from '../port.js';
 import type { Database } from './database.js';
 import { sealOfDocument } from './seals.js';
 

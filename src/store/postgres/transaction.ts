@@ -3,7 +3,16 @@ import { createHash, hash } from 'node:crypto';
 import { toCanonicalJson } from '#domain/base/json.js';
 import type { CommitEvent } from '#domain/definition/commit-events.js';
 import { listArtifactNames } from '../artifacts/artifact.js';
-import { type DocumentKind, type DocumentLookup, type DocumentTransaction, formatNumberedId, formatTimestamp, isDocumentId, parseNumber, SCHEMA_VERSION } from '../port.js';
+import {
+  type DocumentKind,
+  type DocumentLookup,
+  type DocumentTransaction,
+  formatNumberedId,
+  formatTimestamp,
+  isDocumentId,
+  parseNumber,
+  SCHEMA_VERSION,
+} from '../port.js';
 import { type DocumentKey, type DocumentRow, openRow, type RowQuery, type DocumentRows } from './rows.js';
 
 /** Version number of an absent document. */

@@ -2,7 +2,16 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { readSharesOutstanding } from '#domain/books/index-run.js';
 import { type MarketData, readReference } from '#domain/market/market-data.js';
-import { type ExportColumn, type ExportPosition, type ExportTableName, ID_COLUMNS, type IdColumn, isCashName, listExportColumns, type RowFormat } from '#domain/outputs/exports.js';
+import {
+  type ExportColumn,
+  type ExportPosition,
+  type ExportTableName,
+  ID_COLUMNS,
+  type IdColumn,
+  isCashName,
+  listExportColumns,
+  type RowFormat,
+} from '#domain/outputs/exports.js';
 import { produceAttribution } from '../attribution.js';
 import { produceEvents } from '../events.js';
 import { produceExposures } from '../exposures.js';

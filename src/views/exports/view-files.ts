@@ -1,6 +1,15 @@
 import type { LimitsView } from '#contract/analytics/run-views.js';
 import type { Finding } from '#domain/base/findings.js';
-import { type ExportFormat, EXPOSURE_TABLES, type ExposureTable, LIMIT_TABLES, type LimitTable, ORDERS, SCENARIO_TABLES, type ScenarioTable } from '#domain/outputs/exports.js';
+import {
+  type ExportFormat,
+  EXPOSURE_TABLES,
+  type ExposureTable,
+  LIMIT_TABLES,
+  type LimitTable,
+  ORDERS,
+  SCENARIO_TABLES,
+  type ScenarioTable,
+} from '#domain/outputs/exports.js';
 import type { PackAccount, PackTrade } from '#domain/studies/rebalance-pack.js';
 import type { ScenarioResult } from '#domain/studies/scenarios.js';
 import type { FieldSeries } from '../exposure-series.js';

@@ -1,6 +1,13 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import type { ColumnType, ExportColumn, ExportPosition, EXPORTS, ExportTableName, WrittenRowGroups } from '#domain/outputs/exports.js';
+import type {
+  ColumnType,
+  ExportColumn,
+  ExportPosition,
+  EXPORTS,
+  ExportTableName,
+  WrittenRowGroups,
+} from '#domain/outputs/exports.js';
 import type { FigureCache } from '../dated-figures.js';
 import type { AnnouncedFile } from '../index-files.js';
 import type { RequestedDates } from '../run-window.js';

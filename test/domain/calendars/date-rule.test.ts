@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { computeEasterSunday, computeOrthodoxEasterSunday, parseDateRule } from '#domain/calendars/exchange-calendars.js';
+import {
+  computeEasterSunday,
+  computeOrthodoxEasterSunday,
+  parseDateRule,
+} from '#domain/calendars/exchange-calendars.js';
 import { formatDay } from '#domain/base/time.js';
 
 const listDays = (text: string, year: number, feasts = {}) => parseDateRule(text, feasts)(year).map(formatDay);

@@ -3,7 +3,16 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { AliasFile, compareSessions, type Corrections, correctReference, createCalendarFileName, FamilyFile, indexCalendars, RuleFile } from '#domain/calendars/exchange-calendars.js';
+import {
+  AliasFile,
+  compareSessions,
+  type Corrections,
+  correctReference,
+  createCalendarFileName,
+  FamilyFile,
+  indexCalendars,
+  RuleFile,
+} from '#domain/calendars/exchange-calendars.js';
 import { formatDay, parseValidDay, toCivilDate } from '#domain/base/time.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serve/calendar-files.js';
 import { readCorrections, readReferences } from '#cli/commands/calendars.js';

@@ -1,6 +1,13 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { createImportTemplate, type ImportSource, readImport, type Sheet, writeWorkbook, writeZip } from '#market/read/import.js';
+import {
+  createImportTemplate,
+  type ImportSource,
+  readImport,
+  type Sheet,
+  writeWorkbook,
+  writeZip,
+} from '#market/read/import.js';
 import { createProblems } from '#market/tables/problems.js';
 import { formatFindingPaths } from '../store-folder.js';
 

@@ -1,4 +1,11 @@
-import { createHistoryCheck, createVersionedStore, findFirstAuthor, loadVersion, readHead, type StoredVersion } from '#store/history/history.js';
+import {
+  createHistoryCheck,
+  createVersionedStore,
+  findFirstAuthor,
+  loadVersion,
+  readHead,
+  type StoredVersion,
+} from '#store/history/history.js';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/base/json.js';

@@ -2,7 +2,15 @@ import { tableFromIPC } from 'apache-arrow';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { EXPORT_NAMES, type ExportPosition, type ExportTableName, findExportTable, FORMAT_NAMES, listExportColumns, type RowFormat } from '#domain/outputs/exports.js';
+import {
+  EXPORT_NAMES,
+  type ExportPosition,
+  type ExportTableName,
+  findExportTable,
+  FORMAT_NAMES,
+  listExportColumns,
+  type RowFormat,
+} from '#domain/outputs/exports.js';
 import { formatCsvText } from '#views/formats/text.js';
 import { exportPart } from '#views/exports/tables.js';
 import { createClosingFile } from '#views/index-files.js';

@@ -32,16 +32,21 @@ import { findFreeId } from '../../words/form-fields.js';
 import { formatJobId } from '../../words/jobs.js';
 import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { BuiltInTemplate, FirstPage, formatContents, formatExtent, Shape, TemplatePicture } from './pictures.js';
 import {
+  BuiltInTemplate,
+  FirstPage,
+  formatContents,
+  formatExtent,
   listReportedIndices,
   ReportBadge,
   ReportFigures,
   ReportStates,
   ReportWarnings,
   type RunsByIndex,
+  Shape,
+  TemplatePicture,
   useRuns,
-} from './report-states.js';
+} from './pictures.js';
 import {
   countFigureColumns,
   createCoverLines,

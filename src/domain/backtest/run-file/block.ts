@@ -8,7 +8,13 @@ import type { Trades } from '../../books/trades.js';
 import type { BacktestPlan } from '../../definition/backtest-plan.js';
 import { createEffectTable, type EffectTable, type GrowthTerms } from '../../market/action-effects.js';
 import { readSessionClose } from '../../market/growth.js';
-import { type CorporateAction, listVariants, resolveVariant, type ReturnVariant, UNTAXED_VARIANTS } from '../../market/market-data.js';
+import {
+  type CorporateAction,
+  listVariants,
+  resolveVariant,
+  type ReturnVariant,
+  UNTAXED_VARIANTS,
+} from '../../market/market-data.js';
 import type { ExchangeRates } from '../../market/rates.js';
 import { placeActions, type SessionMarket } from '../../market/session-market.js';
 import type { Continuation } from '../checkpoint.js';

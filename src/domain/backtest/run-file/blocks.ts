@@ -7,7 +7,40 @@ import { readReference, type ReturnVariant } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { isPublishedBook } from '../plan.js';
 import { hasOwnRebalances } from '../strategies.js';
-import { type AnyBlock, type Block, type BlockFiller, compareByDate, compareByElement, computeEventCosts, createAppended, createEffectRows, createEventRows, createPoolBlock, createRebalanceRows, createSeriesBlock, createVariantBlock, createWeightRows, EFFECT_WIDTH, findPosition, groupEffectsBySecurity, groupRowsBySecurity, joinedPrice, listAppendedEffects, listAppendedRates, listAppendedWeights, listWholeEffects, listWholeRates, price, repeatRatesBySecurity, type RowLayout, toFilledBytes, toFilledFloats, toFilling, toFillingOrNull, type WholeRun } from './block.js';
+import {
+  type AnyBlock,
+  type Block,
+  type BlockFiller,
+  compareByDate,
+  compareByElement,
+  computeEventCosts,
+  createAppended,
+  createEffectRows,
+  createEventRows,
+  createPoolBlock,
+  createRebalanceRows,
+  createSeriesBlock,
+  createVariantBlock,
+  createWeightRows,
+  EFFECT_WIDTH,
+  findPosition,
+  groupEffectsBySecurity,
+  groupRowsBySecurity,
+  joinedPrice,
+  listAppendedEffects,
+  listAppendedRates,
+  listAppendedWeights,
+  listWholeEffects,
+  listWholeRates,
+  price,
+  repeatRatesBySecurity,
+  type RowLayout,
+  toFilledBytes,
+  toFilledFloats,
+  toFilling,
+  toFillingOrNull,
+  type WholeRun,
+} from './block.js';
 
 /**
  * Number of elements in a row: security, date, special dividend, ordinary dividend of a long position, ordinary

@@ -16,7 +16,13 @@ import {
   findTreatment,
   STALE_SESSIONS,
 } from '../../definition/treatment.js';
-import { createGrowthTerms, findTerms, type GrowthTerms, type ShareTerms, toChangingTerms } from '../../market/action-effects.js';
+import {
+  createGrowthTerms,
+  findTerms,
+  type GrowthTerms,
+  type ShareTerms,
+  toChangingTerms,
+} from '../../market/action-effects.js';
 import { type MeasuredVariant, resolveVariant, type ReturnVariant } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { AppendedSessions, WholeRun } from './block.js';

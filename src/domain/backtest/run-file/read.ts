@@ -3,7 +3,25 @@ import type { DatedSeries } from '../../analytics/relative-returns.js';
 import { findNumberType, NUMBER_TYPES, type Numbers, type NumberType } from '../../base/numbers.js';
 import { Refusal } from '../../base/refusals.js';
 import type { Day } from '../../base/time.js';
-import { BOOK, createRecordSource as readWholeRecord, GAPS, JSON_FIELDS, PRICING, readDescription, readPacked, REBALANCES, type RecordedGaps, type RecordedOrder, type RecordedPricing, type RecordedTransactions, type RunRecord, SNAPSHOT, type Snapshot, type TransactionRows, TRANSACTIONS } from '../record.js';
+import {
+  BOOK,
+  createRecordSource as readWholeRecord,
+  GAPS,
+  JSON_FIELDS,
+  PRICING,
+  readDescription,
+  readPacked,
+  REBALANCES,
+  type RecordedGaps,
+  type RecordedOrder,
+  type RecordedPricing,
+  type RecordedTransactions,
+  type RunRecord,
+  SNAPSHOT,
+  type Snapshot,
+  type TransactionRows,
+  TRANSACTIONS,
+} from '../record.js';
 import { type ArraySource, POOLS, readMember, readNumbersAt, type StoredNumbers } from '../record-fields.js';
 import { type BlockName, findBlock, isBlockName, isPanel } from './blocks.js';
 import {

@@ -5,7 +5,14 @@ import { createGrowthTermsKey } from '../../market/action-effects.js';
 import { createExchangeRates } from '../../market/rates.js';
 import { createRunRecord, packRecord, REBALANCES } from '../record.js';
 import type { Run } from '../run.js';
-import { type AnyBlock, type BlockFiller, createForeignRates, createPriceParts, price, type WholeRun } from './block.js';
+import {
+  type AnyBlock,
+  type BlockFiller,
+  createForeignRates,
+  createPriceParts,
+  price,
+  type WholeRun,
+} from './block.js';
 import { BLOCK_NAMES, type BlockName, findBlock } from './blocks.js';
 import {
   type BlockPosition,

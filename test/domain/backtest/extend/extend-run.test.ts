@@ -10,7 +10,13 @@ import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { RebalanceSpec } from '#domain/definition/schedule.js';
-import { type ContentDigests, type CorporateAction, type MarketData, openMarketSince, shareMarket } from '#domain/market/market-data.js';
+import {
+  type ContentDigests,
+  type CorporateAction,
+  type MarketData,
+  openMarketSince,
+  shareMarket,
+} from '#domain/market/market-data.js';
 import { comparePrefixes, createPrefix, digestContent, findSettledDay } from '#market/content/content-hash.js';
 import {
   cut,

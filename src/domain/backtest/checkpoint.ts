@@ -13,7 +13,7 @@ import {
   findCompositionInForce,
 } from '../books/compositions.js';
 import { createDecisionTerms, createIndexTerms, hasSeparateVariants } from '../books/index-run.js';
-import type { RequestedRange } from '../books/window.js';
+import type { RequestedRange } from '../books/rebalance-dates.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { findReadReviews } from '../decide/rule-decider.js';
 import { listReviews, listDatedTexts, readNotice } from '../definition/amendments.js';

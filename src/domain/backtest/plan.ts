@@ -6,7 +6,7 @@ import { type Day, parseValidDay } from '../base/time.js';
 import { assertSeriesBenchmark } from '../books/benchmark.js';
 import { publishesPriceReturn } from '../books/index-run.js';
 import { assertSingleHolding } from '../books/portfolios.js';
-import { checkRequestedRange } from '../books/window.js';
+import { checkRequestedRange } from '../books/rebalance-dates.js';
 import {
   type Calendars,
   listClosures,

@@ -16,7 +16,7 @@ import {
   omitIndexShares,
 } from '../books/index-run.js';
 import { listStaleFills, type StaleFills, type Trades } from '../books/trades.js';
-import { limitToCoverage, type WindowCoverage } from '../books/window.js';
+import { limitToCoverage, type WindowCoverage } from '../books/rebalance-dates.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import type { RebalanceCause } from '../definition/index-schedule.js';
 import { DEFAULT_REVIEW } from '../definition/schedule.js';

@@ -17,11 +17,10 @@ import { assertScheduled, createComposer, type DatedMarkets } from '../books/com
 import { type Composer, type Composition, type Compositions, findCompositionInForce } from '../books/compositions.js';
 import { createIndexTerms, type IndexRun, isCapped, listBookDays, simulateIndexBook } from '../books/index-run.js';
 import { assertSingleHolding, createOverlayPortfolio, followBook } from '../books/portfolios.js';
-import { hasAnyBar } from '../books/rebalance-dates.js';
+import { checkRequestedRange, hasAnyBar, type WindowCoverage } from '../books/rebalance-dates.js';
 import { createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import { countStale, groupFillsByRebalance, listTrades, reportStaleFills } from '../books/trades.js';
-import { checkRequestedRange, type WindowCoverage } from '../books/window.js';
 import { openMarketOn, readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { isDerivedDocument, isOverlayDocument } from '../definition/index-document.js';

@@ -19,7 +19,7 @@ import type { Composer, Composition, Compositions, DeciderFactory, DecisionMemor
 import type { IndexRun } from '../books/index-run.js';
 import type { EarlierOrders } from '../books/overlay-book.js';
 import type { StaleCount, StaleFills, Trades } from '../books/trades.js';
-import type { RequestedRange } from '../books/window.js';
+import type { RequestedRange } from '../books/rebalance-dates.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import type { IndexDocument } from '../definition/index-document.js';

@@ -25,7 +25,7 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
 import type { Composer, Compositions } from './compositions.js';
 import { createIndexTerms, listBookDays, simulateIndexBook } from './index-run.js';
-import { type WindowCoverage, limitToCoverage } from './window.js';
+import { type WindowCoverage, limitToCoverage } from './rebalance-dates.js';
 
 type CurrencyDocument = Pick<IndexDocument, 'currency'>;
 

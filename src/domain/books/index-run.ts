@@ -31,10 +31,9 @@ import {
 } from './book.js';
 import { type Composer, type Composition, type Compositions, restoreDecided } from './compositions.js';
 import { createOverlayBook } from './overlay-book.js';
-import type { DueRebalance } from './rebalance-dates.js';
+import type { DueRebalance, WindowCoverage } from './rebalance-dates.js';
 import { createBookRounding, createShareChangeTerms, readCounts } from './state.js';
 import { simulateBook } from './step.js';
-import type { WindowCoverage } from './window.js';
 
 /** Index simulated from its first composition to the end of the run. */
 export interface IndexRun {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { warnOfCutWindow } from '#domain/backtest/findings.js';
-import { checkRequestedRange } from '#domain/books/window.js';
+import { checkRequestedRange } from '#domain/books/rebalance-dates.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { CALENDARS } from '../rules/rule-market.js';

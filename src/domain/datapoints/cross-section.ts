@@ -3,7 +3,7 @@ import { type Day, formatDay } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { createReferenceSpells, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { computeBetas, createMarketReturns } from './beta.js';
+import { computeBetas, computeHalf, computeOverWindow, countOver, createMarketReturns, createSampleReader, createTally, createTrail, readTrailingValues, type Tally, type WindowReader } from './windows.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
 import {
   createDatapointsByName,
@@ -52,17 +52,6 @@ import {
   STATISTICS,
   transformValues,
 } from './statistics.js';
-import {
-  computeHalf,
-  computeOverWindow,
-  countOver,
-  createSampleReader,
-  createTally,
-  createTrail,
-  readTrailingValues,
-  type Tally,
-  type WindowReader,
-} from './windows.js';
 
 interface LatestInput {
   readonly sm: SessionMarket;

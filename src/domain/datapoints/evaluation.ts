@@ -6,7 +6,7 @@ import { type Day, formatDay, parseDay } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { findSpell, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { MarketReturns } from './beta.js';
+import type { MarketReturns, Tally, WindowReader } from './windows.js';
 import { countYearsOfGrowth, type DividendHistory } from './dividends.js';
 import {
   type ArithmeticNode,
@@ -62,7 +62,6 @@ import {
   type ValuedKind,
 } from './series.js';
 import { fillWindowDeviations, computeProduct, type Statistic } from './statistics.js';
-import type { Tally, WindowReader } from './windows.js';
 
 interface PluginArguments {
   readonly count: number;

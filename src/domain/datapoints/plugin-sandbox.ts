@@ -2,7 +2,7 @@ import { loadSandbox } from '#base/sandbox/quickjs-sandbox.js';
 import type { NativeFunction } from '#base/sandbox/sandbox.js';
 import { raiseToPower } from '#kernels/power.js';
 import { LIMITS } from '../base/limits.js';
-import { computeBetaSlope } from './beta.js';
+import { computeBetaSlope } from './windows.js';
 import { CROSS_SECTIONAL_FUNCTIONS, OVER_TIME_FUNCTIONS } from './functions.js';
 
 /**

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeBetas, createMarketReturns, computeEqualWeightedReturns } from '#domain/datapoints/beta.js';
-import type { WindowReader } from '#domain/datapoints/windows.js';
+import { computeBetas, computeEqualWeightedReturns, createMarketReturns, type WindowReader } from '#domain/datapoints/windows.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const NAMES = 11;

@@ -1,18 +1,7 @@
 import type { LevelsView } from '#contract/analytics/analytics.js';
 import type { PerformanceView, RunFiguresPayload } from '#contract/analytics/run-views.js';
 import type { RunMetrics } from '#contract/runs.js';
-import {
-  computeAnnualReturns,
-  computeBacktestMetrics,
-  computeBenchmarkStatistics,
-  computeDeviation,
-  computeDrawdown,
-  computeReturns,
-  computeReturnStatistics,
-  listDrawdowns,
-  rebase,
-} from '#domain/analytics/returns.js';
-import { computeMonthlyReturns } from '#domain/analytics/rolling.js';
+import { computeAnnualReturns, computeBacktestMetrics, computeBenchmarkStatistics, computeDeviation, computeDrawdown, computeMonthlyReturns, computeReturns, computeReturnStatistics, listDrawdowns, rebase } from '#domain/analytics/returns.js';
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
 import { type BlockName, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';

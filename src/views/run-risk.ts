@@ -7,7 +7,7 @@ import {
   type RiskMemory,
   type RiskReference,
   type RollingRisk,
-} from '#domain/analytics/rolling.js';
+} from '#domain/analytics/returns.js';
 import type { Finding } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';

@@ -1,5 +1,5 @@
 import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
-import { computeRollingVolatility } from '#domain/analytics/rolling.js';
+import { computeRollingVolatility } from '#domain/analytics/returns.js';
 import { sortFindings, compareText, type Finding } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { checkAsOf } from '#domain/base/schema.js';

@@ -1,5 +1,5 @@
 import type { DatedSeries } from '#domain/analytics/relative-returns.js';
-import { computeRollingRisk } from '#domain/analytics/rolling.js';
+import { computeRollingRisk } from '#domain/analytics/returns.js';
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
 import { restoreTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RISK_REFERENCES } from '#domain/analytics/rolling.js';
+import { RISK_REFERENCES } from '#domain/analytics/returns.js';
 import { LARGEST_CHANGES_MAX } from '#domain/backtest/run-file/header.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';

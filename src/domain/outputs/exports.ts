@@ -1,4 +1,4 @@
-import { DEFAULT_RISK_WINDOW } from '../analytics/rolling.js';
+import { DEFAULT_RISK_WINDOW } from '../analytics/returns.js';
 import type { AccountOutcome, SolvedResult } from '../personal/account-result.js';
 import type { Difference } from '../studies/difference-result.js';
 

@@ -3,7 +3,7 @@ import type { ScenarioRequest } from '#domain/studies/scenarios.js';
 import type { LimitRuleName } from '#domain/definition/compliance.js';
 import type { ConstraintRow } from '#domain/definition/constraint-class.js';
 import type { Estimator, FactorEstimator, FactorSource } from '#domain/risk/risk-models.js';
-import type { RiskMemory, RiskReference } from '#domain/analytics/rolling.js';
+import type { RiskMemory, RiskReference } from '#domain/analytics/returns.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import type { RunState } from '#domain/backtest/plan.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';

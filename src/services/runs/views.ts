@@ -8,7 +8,7 @@ import type {
   RunFiguresPayload,
   RunSummaryCollection,
 } from '#contract/analytics/run-views.js';
-import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolling.js';
+import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/returns.js';
 import { compareText, describeUnknownField, type Finding } from '#domain/base/findings.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/base/refusals.js';

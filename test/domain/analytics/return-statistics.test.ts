@@ -1,11 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  computeBacktestMetrics,
-  computeBenchmarkStatistics,
-  computeReturnStatistics,
-  listDrawdowns,
-} from '#domain/analytics/returns.js';
-import { computeRollingRisk } from '#domain/analytics/rolling.js';
+import { computeBacktestMetrics, computeBenchmarkStatistics, computeReturnStatistics, computeRollingRisk, listDrawdowns } from '#domain/analytics/returns.js';
 
 const computeLevel = (returns: readonly number[]): Float64Array => {
   const level = [100];

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeRollingRisk, type RiskMemory } from '#domain/analytics/rolling.js';
+import { computeRollingRisk, type RiskMemory } from '#domain/analytics/returns.js';
 
 const steps = fc.array(
   fc.tuple(fc.double({ min: -0.2, max: 0.2, noNaN: true }), fc.double({ min: -0.2, max: 0.2, noNaN: true })),

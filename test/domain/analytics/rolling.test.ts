@@ -1,7 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { computeMonthlyReturns, computeRollingVolatility } from '#domain/analytics/rolling.js';
-import { computeAnnualReturns } from '#domain/analytics/returns.js';
+import { computeAnnualReturns, computeMonthlyReturns, computeRollingVolatility } from '#domain/analytics/returns.js';
 import { parseValidDay, toCivilDate } from '#domain/base/time.js';
 
 const returns = fc

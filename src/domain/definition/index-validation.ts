@@ -15,7 +15,7 @@ import { formatAssetPath, visitNamedAssets } from './catalogue.js';
 import type { ConstraintRow } from './constraint-class.js';
 import { findUnknownGroups } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
-import { checkDerivation, checkInheritance, reportDroppedSource } from './derivation.js';
+import { checkDerivation, checkInheritance, reportDroppedSource } from './optimisation-requests.js';
 import { locateInTexts, parseDocumentExpressions } from './document-expressions.js';
 import { EventsSpec, RebalanceSpec, validateRebalance } from './schedule.js';
 import { findReturnsClass } from './expected-returns.js';

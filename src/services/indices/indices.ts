@@ -5,7 +5,7 @@ import { listChanges, toCanonicalJson } from '#domain/base/json.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { listDatedTexts } from '#domain/definition/amendments.js';
 import { type ChangedField, type DefinitionChange, FACTS_LISTED_MAX } from '#domain/definition/approvals.js';
-import { createDerivedDocument, readDerivation } from '#domain/definition/derivation.js';
+import { createDerivedDocument, readDerivation } from '#domain/definition/optimisation-requests.js';
 import {
   type Amendment,
   createDefinitionFields,

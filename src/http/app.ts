@@ -32,7 +32,7 @@ import {
   type KeyTurns,
 } from '#services/keys/rates.js';
 import type { CompletedRequest } from '#services/shared/metrics.js';
-import { cancelStream, readParts, respond, respondWithError, type ResponseParts, writeLists } from './answers.js';
+import { cancelStream, createSourceWriter, type FindVersion, readParts, respond, respondWithError, type ResponseParts, writeLists } from './answers.js';
 import {
   type AdmittedClient,
   type Bindings,
@@ -62,7 +62,6 @@ import {
   toRefusal,
   traceRequests,
 } from './middleware.js';
-import { createSourceWriter, type FindVersion } from './sources.js';
 
 export interface AppDependencies<T extends Record<string, Route>> extends Partial<OperationServices> {
   readonly api: T;

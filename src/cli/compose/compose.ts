@@ -53,7 +53,7 @@ import {
 } from '#http/routes.js';
 import type { Handlers } from '#http/handler.js';
 import { createMcpHandlers, type McpSources } from '#http/mcp/server.js';
-import { createReceiptHandlers } from '#http/sources.js';
+import { createReceiptHandlers } from '#http/answers.js';
 import { createSessions, createSignIn, createSignInHandlers, formatSessionCookieName } from '#http/oidc/sign-in.js';
 import { createTokens } from '#http/oidc/tokens.js';
 import {

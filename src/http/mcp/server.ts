@@ -9,8 +9,7 @@ import { defineQuery, isReading, JSON_TYPE, type Route, startsJobs } from '#cont
 import { type ListedTool, type ToolDescription, WAIT_TOOL } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.js';
-import { createSourceRequest } from '../sources.js';
+import { cancelBody, createSourceRequest, getType, readWithin, type ResponseParts } from '../answers.js';
 import type { App } from '../app.js';
 import type { Handlers, Principal, Reply, RouteRequest } from '../handler.js';
 import {

@@ -8,8 +8,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { type ErrorDetail, ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape, defineObject } from '#domain/base/schema.js';
 import { parseSource, SOURCE_SCHEME } from '#domain/outputs/receipts.js';
-import { cancelBody, getType, readWithin, type ResponseParts } from '../answers.js';
-import { readSourceHeader } from '../sources.js';
+import { cancelBody, getType, readSourceHeader, readWithin, type ResponseParts } from '../answers.js';
 
 /** Converts an address of the service, or its path, to the URI of a resource. */
 export const toResourceUri = (url: string): string => url.replace(/^(?:\w+:\/\/[^/]+)?/, SOURCE_SCHEME);

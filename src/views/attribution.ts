@@ -21,12 +21,11 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { findCachedColumns } from './events.js';
 import { type ExportSource, type Producer, yieldBatches } from './formats/batch.js';
 import type { WithFindings } from './preview.js';
-import { createWindowSpan, readWindow, type RequestedDates, type RunWindow } from './run-window.js';
+import { createWindowSpan, findDifferingReturns, readWindow, type RequestedDates, type RunWindow } from './run-columns.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Book, listTransfers, readDrift } from '#domain/books/book.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { createExchangeRates } from '#domain/market/rates.js';
-import { findDifferingReturns } from './run-columns.js';
 
 /**
  * Computes the attribution of a window of a stored run.

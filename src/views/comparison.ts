@@ -29,8 +29,7 @@ import {
   type JsonWriter,
   writeSeriesBody,
 } from './json/writer.js';
-import { findDifferingReturns } from './run-columns.js';
-import { formatWindow, type RequestedDates } from './run-window.js';
+import { findDifferingReturns, formatWindow, type RequestedDates } from './run-columns.js';
 
 /** Levels of several runs on their common dates. The level of a benchmark, if any, is last. */
 export interface RunComparison {

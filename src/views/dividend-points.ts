@@ -7,8 +7,7 @@ import { addMonths, formatDay, toCivilDate } from '#domain/base/time.js';
 import type { DividendFraction } from '#domain/books/announced-dividends.js';
 import { computeReinvestment } from '#domain/books/pro-forma.js';
 import { TreatmentSpec } from '#domain/definition/index-document.js';
-import { openPanelRows, readIndexSeries } from './run-columns.js';
-import { findDatesWithin, type RequestedDates } from './run-window.js';
+import { findDatesWithin, openPanelRows, readIndexSeries, type RequestedDates } from './run-columns.js';
 
 export interface DividendPointsInput {
   readonly window: RequestedDates;

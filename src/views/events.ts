@@ -12,8 +12,7 @@ import {
 import type { ExportTableName } from '#domain/outputs/exports.js';
 import { createUncached, type DatedFigures } from './dated-figures.js';
 import { type ExportSource, type Producer, yieldBatches } from './formats/batch.js';
-import { listCountChanges, listRunEffects, readIndexSeries, type RunEffect } from './run-columns.js';
-import { createSpan } from './run-window.js';
+import { createSpan, listCountChanges, listRunEffects, readIndexSeries, type RunEffect } from './run-columns.js';
 
 /**
  * Returns the numeric columns of a table from a cache. An export of the same window in another format may have filled

@@ -54,8 +54,7 @@ import {
   type JsonWriter,
   type Member,
 } from './json/writer.js';
-import { openPanelRows, readStoredLabels } from './run-columns.js';
-import { createSpan, findDatesWithin, type RequestedDates, type WindowSpan } from './run-window.js';
+import { createSpan, findDatesWithin, openPanelRows, readStoredLabels, type RequestedDates, type WindowSpan } from './run-columns.js';
 
 /** Yields the weights by group. Positions are dates in the window. */
 export const produceExposures: Producer<'exposures'> = function* (source, offset) {

@@ -26,8 +26,7 @@ import {
 import { createGroupsByDay, listIssuerSpells, type MarketData } from '#domain/market/market-data.js';
 import { createUncached, type DatedFigures, type FigureCache } from './dated-figures.js';
 import { MISSING_INTEGER, type Producer, toTextValues, yieldBatches } from './formats/batch.js';
-import { openPanelRows } from './run-columns.js';
-import { createSpan, findDatesWithin, type RequestedDates } from './run-window.js';
+import { createSpan, findDatesWithin, openPanelRows, type RequestedDates } from './run-columns.js';
 
 /** Issuers and limits that are needed to measure the weights at the closes of a run. */
 interface WatchedDates {

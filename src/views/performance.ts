@@ -23,8 +23,7 @@ import {
   writeSeriesBody,
 } from './json/writer.js';
 import type { WithFindings } from './preview.js';
-import { findPublishedDivisor, readIndexSeries, roundOnDay, roundValues } from './run-columns.js';
-import { createSpan, createWindowSpan, type RequestedDates } from './run-window.js';
+import { createSpan, createWindowSpan, findPublishedDivisor, readIndexSeries, type RequestedDates, roundOnDay, roundValues } from './run-columns.js';
 import { findStoredDate } from './weights.js';
 
 /** Maximum number of listed drawdowns, deepest first. */

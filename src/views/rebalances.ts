@@ -15,8 +15,7 @@ import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';
 import { TRADE_REASONS } from '#domain/books/trades.js';
 import { isReviewed, type RebalanceCause } from '#domain/definition/index-schedule.js';
 import { type Batch, BATCH_ROWS, MISSING_INTEGER, type Producer, toTextValues, yieldBatches } from './formats/batch.js';
-import { roundOnDay } from './run-columns.js';
-import { createSpan } from './run-window.js';
+import { createSpan, roundOnDay } from './run-columns.js';
 import { findStoredDate } from './weights.js';
 
 /** Weights before and after a rebalance, [H] each. */

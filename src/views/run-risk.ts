@@ -22,8 +22,7 @@ import {
   type JsonWriter,
   writeDatedTable,
 } from './json/writer.js';
-import { readRunLevels } from './run-columns.js';
-import { createSpan } from './run-window.js';
+import { createSpan, readRunLevels } from './run-columns.js';
 
 export const produceRisk: Producer<'risk'> = ({ columns, window }, offset) => {
   const { days, level, index } = readRunLevels(columns);

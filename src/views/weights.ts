@@ -15,8 +15,7 @@ import { findDateInForce } from '#domain/definition/schedule.js';
 import { type MarketData, readReference } from '#domain/market/market-data.js';
 import { formatCashName } from '#domain/outputs/exports.js';
 import { type Batch, BATCH_ROWS, type Producer, toTextValues, yieldBatches } from './formats/batch.js';
-import { openPanelRows, readStoredLabels, roundOnDay } from './run-columns.js';
-import { createSpan } from './run-window.js';
+import { createSpan, openPanelRows, readStoredLabels, roundOnDay } from './run-columns.js';
 
 /** Holdings on a date of a stored run. */
 export interface WeightsOnDate {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseValidDay } from '#domain/base/time.js';
-import { findDatesWithin } from '#views/run-window.js';
+import { findDatesWithin } from '#views/run-columns.js';
 
 test('a window without a date of the run is refused with the requested dates', () => {
   const days = Int32Array.from(['2024-01-02', '2024-01-05'], parseValidDay);

@@ -10,7 +10,7 @@ import type {
 } from '#domain/outputs/exports.js';
 import type { FigureCache } from '../dated-figures.js';
 import type { AnnouncedFile } from '../index-files.js';
-import type { RequestedDates } from '../run-window.js';
+import type { RequestedDates } from '../run-columns.js';
 
 /** Texts as positions in a list. All batches of a table share the list. A missing text is -1. */
 export interface TextValues {

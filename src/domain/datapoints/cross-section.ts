@@ -4,7 +4,7 @@ import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { createReferenceSpells, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { computeBetas, computeHalf, computeOverWindow, countOver, createMarketReturns, createSampleReader, createTally, createTrail, readTrailingValues, type Tally, type WindowReader } from './windows.js';
-import { createDividendHistory, type DividendHistory } from './dividends.js';
+import { createDatedGroups, createDividendHistory, createSeriesTable, type DatedGroups, type DividendHistory, groupByValue, type Grouping, type Series, type SeriesTerms, type ValuedKind } from './series.js';
 import {
   createDatapointsByName,
   createExpressionSection,
@@ -34,16 +34,6 @@ import {
   type ValueKind,
 } from './fields.js';
 import { createRollingStatistics } from './rolling-statistics.js';
-import {
-  createDatedGroups,
-  createSeriesTable,
-  type DatedGroups,
-  groupByValue,
-  type Grouping,
-  type Series,
-  type SeriesTerms,
-  type ValuedKind,
-} from './series.js';
 import {
   createPositions,
   rankPositions,

@@ -7,7 +7,7 @@ import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { findSpell, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { MarketReturns, Tally, WindowReader } from './windows.js';
-import { countYearsOfGrowth, type DividendHistory } from './dividends.js';
+import { countYearsOfGrowth, createConstantSeries, type DatedGroups, type DividendHistory, findValuedKind, groupByValue, type Grouping, multiplySeries, type NamedSeries, type Series, type SeriesTerms, type ValuedKind } from './series.js';
 import {
   type ArithmeticNode,
   type Comparison,
@@ -49,18 +49,6 @@ import {
   toFinite,
 } from './functions.js';
 import type { RollingStatistics } from './rolling-statistics.js';
-import {
-  createConstantSeries,
-  type DatedGroups,
-  findValuedKind,
-  groupByValue,
-  type Grouping,
-  multiplySeries,
-  type Series,
-  type NamedSeries,
-  type SeriesTerms,
-  type ValuedKind,
-} from './series.js';
 import { fillWindowDeviations, computeProduct, type Statistic } from './statistics.js';
 
 interface PluginArguments {

@@ -13,7 +13,7 @@ import type {
 } from '../books/compositions.js';
 import type { IndexWeightsReader } from '../books/rebalance.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
-import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
+import { createValuation, type Series, type Valuation, YEARS_OF_GROWTH_MAX } from '../datapoints/series.js';
 import { GROWTH_DATAPOINTS } from '../datapoints/evaluation.js';
 import {
   type Definitions,
@@ -26,7 +26,6 @@ import {
 import { describeExpression } from '../datapoints/expression-text.js';
 import { type DatapointExpression, type FieldUse, useNumber } from '../datapoints/expression-tree.js';
 import { DEFAULT_WINDOW, type FieldRequest, isSessionReturn } from '../datapoints/fields.js';
-import { createValuation, type Series, type Valuation } from '../datapoints/series.js';
 import { createPositions, rankPositions, selectPositionsWithValue } from '../datapoints/statistics.js';
 import { changesMembers, countNoticeSessions, listRebalanceDates } from '../definition/schedule.js';
 import { checkFields, type LocatedUse } from '../definition/field-uses.js';

@@ -155,3 +155,15 @@ export const toDecodable = (bytes: Uint8Array): Uint8Array =>
   bytes.buffer instanceof ArrayBuffer ? bytes : bytes.slice();
 
 export const decodeUtf8 = (bytes: Uint8Array): string => new TextDecoder().decode(toDecodable(bytes));
+
+/** Range of bytes, end exclusive. Both ends are multiples of 8. */
+export interface ByteRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Allocates memory of at least `bytes` bytes. The memory contains zeros; only the range `anything` may have other
+ * contents.
+ */
+export type Memory = (bytes: number, anything: ByteRange) => SharedArrayBuffer;

@@ -13,7 +13,8 @@ import { countAddedDates, type ExtendedRun, extendRun, isFileFull } from '#domai
 import { limitPlanToDate } from '#domain/backtest/plan.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
-import { type Memory, PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/placement.js';
+import type { Memory } from '#base/memory.js';
+import { PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RangeReader } from '#domain/backtest/run-file/read.js';
 import { beginRunFiles, type BegunRunFiles, completeColumns, type RunFiles } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';

@@ -27,7 +27,8 @@ import { isDerivedDocument, isOverlayDocument } from '../definition/index-docume
 import type { BacktestPlan } from '../definition/backtest-plan.js';
 import { listVariants, resolveVariant, type ReturnVariant, UNTAXED_VARIANTS } from '../market/market-data.js';
 import { groupFindings, listRunAssumptions, reportPartialLastSession, selectReportedFindings } from './findings.js';
-import { allocateColumns, type Memory } from './run-file/placement.js';
+import type { Memory } from '#base/memory.js';
+import { allocateColumns } from './run-file/header.js';
 import {
   type ComputedRun,
   type ComputeInput,

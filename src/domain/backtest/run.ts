@@ -25,7 +25,7 @@ import type { BacktestPlan } from '../definition/backtest-plan.js';
 import type { IndexDocument } from '../definition/index-document.js';
 import type { MarketData, ReturnVariant } from '../market/market-data.js';
 import type { StoredModels } from '../risk/stored-models.js';
-import type { Memory } from './run-file/placement.js';
+import type { Memory } from '#base/memory.js';
 
 /**
  * Stored state of an overlay. The books of the underlying indices are resumed; the overlay path is recomputed over all

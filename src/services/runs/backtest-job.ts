@@ -1,5 +1,5 @@
 import { isSameRequest, limitPlanToDate, listDefinitionChanges, selectPlanClosures } from '#domain/backtest/plan.js';
-import { findPricesFile } from '#domain/backtest/run-file/placement.js';
+import { findPricesFile } from '#domain/backtest/run-file/header.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import type { StaleState } from '#domain/backtest/plan.js';
-import { formatNameInHeader } from '#domain/backtest/run-file/placement.js';
+import { formatNameInHeader } from '#domain/backtest/run-file/header.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { assertOrder, assertOverlaps } from '#domain/base/schema.js';

@@ -1,4 +1,4 @@
-import { findPricesFile } from '#domain/backtest/run-file/placement.js';
+import { findPricesFile } from '#domain/backtest/run-file/header.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { BacktestPlan, ResolvedRequest } from '#domain/definition/backtest-plan.js';
 import { addDefaultsToPlan } from '#domain/definition/index-validation.js';

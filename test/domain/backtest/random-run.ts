@@ -1,4 +1,4 @@
-import type { Memory } from '#domain/backtest/run-file/placement.js';
+import type { Memory } from '#base/memory.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { fc } from '../../fast-check.js';

@@ -12,7 +12,7 @@ import {
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findPricesFile } from '#domain/backtest/run-file/placement.js';
+import { findPricesFile } from '#domain/backtest/run-file/header.js';
 import { REMEMBERED_BYTES_MIN } from '#workers/run-files.js';
 import { runService, type RunningService } from '../running-service.js';
 

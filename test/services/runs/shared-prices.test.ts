@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findPricesFile, SEPARATE_BYTES_MIN } from '#domain/backtest/run-file/placement.js';
+import { findPricesFile, SEPARATE_BYTES_MIN } from '#domain/backtest/run-file/header.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /**

@@ -1,32 +1,147 @@
+import type { ByteRange, Memory, ProducedBytes } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
+import { LIMITS } from '../../base/limits.js';
 import type { NumberType } from '../../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../../base/time.js';
 import type { BookPart } from '../../books/book.js';
 import type { Composition, Compositions } from '../../books/compositions.js';
 import { createIndexTerms } from '../../books/index-run.js';
+import { createShareChangeTerms } from '../../books/state.js';
 import { listClosures, type RecordedClosures } from '../../calendars/calendar.js';
 import { findTextInForce } from '../../definition/amendments.js';
 import { findBreachRule, isPublishedRule } from '../../definition/compliance.js';
 import { type RoundingSpec, TreatmentSpec } from '../../definition/index-document.js';
 import type { EventCause } from '../../definition/index-schedule.js';
-import {
-  createDatedRounding,
-  type DatedTreatment,
-  findRounding,
-  findTreatment,
-  STALE_SESSIONS,
-} from '../../definition/treatment.js';
-import {
-  createGrowthTerms,
-  findTerms,
-  type GrowthTerms,
-  type ShareTerms,
-  toChangingTerms,
-} from '../../market/action-effects.js';
+import { createDatedRounding, type DatedTreatment, findRounding, findTreatment, STALE_SESSIONS } from '../../definition/treatment.js';
+import { createGrowthTerms, findTerms, type GrowthTerms, type ShareTerms, toChangingTerms } from '../../market/action-effects.js';
 import { type MeasuredVariant, resolveVariant, type ReturnVariant } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { AppendedSessions, WholeRun } from './block.js';
 import type { BlockName } from './blocks.js';
+
+/** Name of the separate price file in the header of a whole run. */
+export const PRICES_NAME = 'prices';
+
+/** Minimum size in bytes of prices in a separate file. A smaller file costs more than it saves. */
+export const SEPARATE_BYTES_MIN = 1 << 20;
+
+/** Prices of a run in a separate file, which runs with equal securities, days and adjustments share. */
+export interface SeparatePrices extends ProducedBytes {
+  readonly identifiers: readonly string[];
+  readonly days: Int32Array;
+  /** Key of the terms that adjust bars between two sessions. Empty if there are no such bars. */
+  readonly adjustedBy: string;
+}
+
+/**
+ * Returns the name of the price file of a run. The name is derived from the name of the columns file, not stored in it,
+ * so that equal runs have equal bytes.
+ */
+export function findPricesFile(columns: string): string {
+  const [digits = ''] = /^[0-9a-f]*/.exec(columns)!;
+  const invertedDigits = Array.from(digits, (digit) => (15 - Number.parseInt(digit, 16)).toString(16)).join('');
+  return `${invertedDigits}${columns.slice(digits.length)}`;
+}
+
+/** Returns the full name of a file to which the header of a columns file refers. */
+export function resolveSiblingFile(columns: string, name: string): string {
+  return name === PRICES_NAME ? findPricesFile(columns) : name;
+}
+
+/**
+ * Returns the name by which the header of a columns file refers to a file. This is the inverse of `resolveSiblingFile`.
+ */
+export function formatNameInHeader(columns: string, file: string): string {
+  return file === findPricesFile(columns) ? PRICES_NAME : file;
+}
+
+/** Signature at the start of a run file. */
+export const RUN_FILE_MAGIC = 'DVSRUN01';
+
+/** Bytes of the signature and the header length. */
+export const PREAMBLE_BYTES = 16;
+
+/** Rounds a size up to a multiple of 8 bytes: every block begins at such an offset. */
+export function roundUpToBlock(bytes: number): number {
+  return Math.ceil(bytes / 8) * 8;
+}
+
+/** Number of bytes before and after a panel. */
+interface SurroundingBytes {
+  readonly before: number;
+  readonly after: number;
+}
+
+/**
+ * Allocates a panel with space before and after it, in which a file can be laid out around the panel. The space
+ * contains zeros, the panel arbitrary contents.
+ */
+function allocatePlacedPanel(memory: Memory, cellCount: number, { before, after }: SurroundingBytes): Float64Array {
+  const offset = roundUpToBlock(PREAMBLE_BYTES + before);
+  const end = offset + 8 * cellCount;
+  return new Float64Array(memory(end + roundUpToBlock(after), { from: offset, to: end }), offset, cellCount);
+}
+
+/**
+ * Size in bytes of a header without securities and rebalances, of the header entry of a security, and of the entry of a
+ * rebalance.
+ */
+const HEADER_BYTES = 16_384;
+const NAME_BYTES = 64;
+const REBALANCE_BYTES = 128;
+/**
+ * Bytes per security and event: weights before, costs, targets, raw and capped weights, index shares, snapshot and
+ * transaction.
+ */
+const EVENT_BYTES = 128;
+/** Bytes of a corporate-action effect with its distribution, of a date in all series, and of a position. */
+const EFFECT_BYTES = 96;
+const DATE_BYTES = 256;
+const POSITION_BYTES = 40;
+/**
+ * Bytes of a share-count change with the weight that it moves, and the expected share-count changes per security and
+ * session.
+ */
+const COUNT_CHANGE_BYTES = 64;
+const COUNT_CHANGE_RATE = 1 / 8;
+const DESCRIPTION_BYTES = 1 << 18;
+
+interface AllocationInput {
+  readonly memory: Memory;
+  readonly cells: number;
+  /** Last session of the weights. */
+  readonly to: number;
+  /** True if prices of at least `SEPARATE_BYTES_MIN` bytes are written to a separate file. */
+  readonly pricesApart: boolean;
+}
+
+/**
+ * Allocates memory for the weights of an index, with space before and after them for the other columns of the run. The
+ * weights then need not be copied into the file. If the space is too small, one copy is needed. Too much space costs
+ * nothing, because the system provides memory pages only on the first write.
+ */
+export function allocateColumns(
+  compositions: Compositions,
+  { memory, cells, to, pricesApart }: AllocationInput,
+): Float64Array {
+  const { sm, list, first } = compositions;
+  const dateCount = to - first + 1;
+  const names = cells / dateCount;
+  let eventCount = list.length + 1;
+  for (let session = first; session <= to; session++) eventCount += sm.actions.isStructural[session]!;
+  const bytesPerEvent = EVENT_BYTES * names + REBALANCE_BYTES * 16;
+  const after =
+    (pricesApart ? Math.min(SEPARATE_BYTES_MIN, 8 * cells) : 8 * cells) +
+    eventCount * bytesPerEvent +
+    EFFECT_BYTES * sm.actions.all.length +
+    DATE_BYTES * dateCount +
+    (createShareChangeTerms(compositions) === undefined ? 0 : COUNT_CHANGE_BYTES * COUNT_CHANGE_RATE * cells) +
+    POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
+    4 * NAME_BYTES * names +
+    DESCRIPTION_BYTES;
+  const before = HEADER_BYTES + NAME_BYTES * names + REBALANCE_BYTES * list.length;
+  return allocatePlacedPanel(memory, cells, { before, after });
+}
 
 /** Maximum number of added and of removed securities that a row of rebalances names. A table has room for a few. */
 export const LARGEST_CHANGES_MAX = 5;
@@ -63,7 +178,7 @@ interface StoredAmendment {
 }
 
 /** Header members that state the terms of the simulation. */
-export interface RunSettings {
+interface RunSettings {
   readonly treatment: StoredTreatment;
   readonly rounding: RoundingSpec | undefined;
   readonly amended: readonly StoredAmendment[] | undefined;
@@ -255,7 +370,7 @@ export interface RunHeader {
 }
 
 /** Return component of an overlay or of an underlying overlay. */
-export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
+type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 
 export interface AddedSecurity {
   readonly name: string;
@@ -427,13 +542,13 @@ function listIdentifiers(identifiers: readonly string[], columns: Int32Array): s
 }
 
 /** Conversion of market sessions into dates of a run. */
-export interface RebalanceShift {
+interface RebalanceShift {
   readonly sm: Pick<SessionMarket, 'sessions'>;
   /** Added to a market session, gives the run date index. */
   readonly shift: number;
 }
 
-export function toStoredRebalance(composition: Composition, { sm, shift }: RebalanceShift): StoredRebalance {
+function toStoredRebalance(composition: Composition, { sm, shift }: RebalanceShift): StoredRebalance {
   const {
     date,
     session,

@@ -14,24 +14,8 @@ import {
   type WholeRun,
 } from './block.js';
 import { BLOCK_NAMES, type BlockName, findBlock } from './blocks.js';
-import {
-  type BlockPosition,
-  createWholeHeader,
-  type RunFacts,
-  type RunHeader,
-  SEGMENTS_VERSION,
-  WHOLE_VERSION,
-} from './header.js';
-import {
-  type ByteRange,
-  type Memory,
-  RUN_FILE_MAGIC,
-  PREAMBLE_BYTES,
-  PRICES_NAME,
-  roundUpToBlock,
-  SEPARATE_BYTES_MIN,
-  type SeparatePrices,
-} from './placement.js';
+import { type BlockPosition, createWholeHeader, PREAMBLE_BYTES, PRICES_NAME, roundUpToBlock, RUN_FILE_MAGIC, type RunFacts, type RunHeader, SEGMENTS_VERSION, SEPARATE_BYTES_MIN, type SeparatePrices, WHOLE_VERSION } from './header.js';
+import type { ByteRange, Memory } from '#base/memory.js';
 
 /** File whose blocks are filled in place. All blocks are in one buffer from the start. */
 export interface ColumnsWriter {

@@ -12,7 +12,16 @@ import type { Subject } from '#domain/definition/versions.js';
 import { EXPORT_FORMATS, type ExportFormat, FORMAT_NAMES } from '#domain/outputs/exports.js';
 import { formatSource, normaliseSource, parseSource } from '#domain/outputs/receipts.js';
 import { workInTurns } from '#services/keys/access.js';
-import { BODY_MEMBER, HASH_MEMBER, hashResult, packBody, type ReadResult, type Receipts, shortenHash, unpackBody } from '#services/reports/receipts.js';
+import {
+  BODY_MEMBER,
+  HASH_MEMBER,
+  hashResult,
+  packBody,
+  type ReadResult,
+  type Receipts,
+  shortenHash,
+  unpackBody,
+} from '#services/reports/receipts.js';
 import type { AdmittedClient, Handlers, Reply, RequestContext } from './handler.js';
 
 export const JSON_CONTENT_TYPE = 'application/json; charset=utf-8';

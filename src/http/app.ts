@@ -32,7 +32,16 @@ import {
   type KeyTurns,
 } from '#services/keys/rates.js';
 import type { CompletedRequest } from '#services/shared/metrics.js';
-import { cancelStream, createSourceWriter, type FindVersion, readParts, respond, respondWithError, type ResponseParts, writeLists } from './answers.js';
+import {
+  cancelStream,
+  createSourceWriter,
+  type FindVersion,
+  readParts,
+  respond,
+  respondWithError,
+  type ResponseParts,
+  writeLists,
+} from './answers.js';
 import {
   type AdmittedClient,
   type Bindings,

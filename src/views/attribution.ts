@@ -21,7 +21,13 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { findCachedColumns } from './events.js';
 import { type ExportSource, type Producer, yieldBatches } from './formats/batch.js';
 import type { WithFindings } from './preview.js';
-import { createWindowSpan, findDifferingReturns, readWindow, type RequestedDates, type RunWindow } from './run-columns.js';
+import {
+  createWindowSpan,
+  findDifferingReturns,
+  readWindow,
+  type RequestedDates,
+  type RunWindow,
+} from './run-columns.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Book, listTransfers, readDrift } from '#domain/books/book.js';
 import type { MeasuredVariant } from '#domain/market/market-data.js';

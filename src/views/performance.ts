@@ -1,7 +1,18 @@
 import type { LevelsView } from '#contract/analytics/analytics.js';
 import type { PerformanceView, RunFiguresPayload } from '#contract/analytics/run-views.js';
 import type { RunMetrics } from '#contract/runs.js';
-import { computeAnnualReturns, computeBacktestMetrics, computeBenchmarkStatistics, computeDeviation, computeDrawdown, computeMonthlyReturns, computeReturns, computeReturnStatistics, listDrawdowns, rebase } from '#domain/analytics/returns.js';
+import {
+  computeAnnualReturns,
+  computeBacktestMetrics,
+  computeBenchmarkStatistics,
+  computeDeviation,
+  computeDrawdown,
+  computeMonthlyReturns,
+  computeReturns,
+  computeReturnStatistics,
+  listDrawdowns,
+  rebase,
+} from '#domain/analytics/returns.js';
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
 import { type BlockName, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
@@ -23,7 +34,15 @@ import {
   writeSeriesBody,
 } from './json/writer.js';
 import type { WithFindings } from './preview.js';
-import { createSpan, createWindowSpan, findPublishedDivisor, readIndexSeries, type RequestedDates, roundOnDay, roundValues } from './run-columns.js';
+import {
+  createSpan,
+  createWindowSpan,
+  findPublishedDivisor,
+  readIndexSeries,
+  type RequestedDates,
+  roundOnDay,
+  roundValues,
+} from './run-columns.js';
 import { findStoredDate } from './weights.js';
 
 /** Maximum number of listed drawdowns, deepest first. */

@@ -15,7 +15,16 @@ import { formatDay } from '#domain/base/time.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/market/action-effects.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { listCountChanges, listRunEffects, openPanelRows, type PanelRows, readIndexSeries, readWindow, type RunEffect, type WindowSpan } from './run-columns.js';
+import {
+  listCountChanges,
+  listRunEffects,
+  openPanelRows,
+  type PanelRows,
+  readIndexSeries,
+  readWindow,
+  type RunEffect,
+  type WindowSpan,
+} from './run-columns.js';
 import { type ActiveRisk, type HeldRisk, readPositiveWeights } from './weights.js';
 
 /** An identity of a stored run with its two sides. */

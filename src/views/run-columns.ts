@@ -1,6 +1,16 @@
 import { decodeUtf8 } from '#base/memory.js';
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/block.js';
-import { type BlockName, DETACHMENT_WIDTH, DISTRIBUTION_WIDTH, type RunLabels, SHARE_CHANGE_WIDTH, SHARE_FRACTION_WIDTH, SHORT_CASH_WIDTH, TRANSFER_WIDTH, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
+import {
+  type BlockName,
+  DETACHMENT_WIDTH,
+  DISTRIBUTION_WIDTH,
+  type RunLabels,
+  SHARE_CHANGE_WIDTH,
+  SHARE_FRACTION_WIDTH,
+  SHORT_CASH_WIDTH,
+  TRANSFER_WIDTH,
+  VARIANT_BLOCKS,
+} from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Finding } from '#domain/base/findings.js';

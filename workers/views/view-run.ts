@@ -79,8 +79,15 @@ import {
   createScenariosFile,
   type ListedScenarios,
 } from '#views/exports/view-files.js';
-import type { FieldReader, HeldSecurities, SideName } from '#views/exposure-series.js';
-import { createExposures, estimateExposuresBytes, type Exposures, writeExposures } from '#views/exposures.js';
+import {
+  createExposures,
+  estimateExposuresBytes,
+  type Exposures,
+  type FieldReader,
+  type HeldSecurities,
+  type SideName,
+  writeExposures,
+} from '#views/exposures.js';
 import { estimateOverviewBytes, writeOverview } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
 import {

@@ -24,7 +24,13 @@ import {
 import { createIndexTargets, createIndexTerms, findHeldLevel, publishesPriceReturn } from '../books/index-run.js';
 import { computeOverlayPath, createPathBook, findValuationCurrency, readShares } from '../books/overlay-book.js';
 import { followBook, resumeOverlayPortfolio } from '../books/portfolios.js';
-import { checkRequestedRange, type DueRebalance, listDueAfter, listDueAfterUnderTexts, type RequestedRange } from '../books/rebalance-dates.js';
+import {
+  checkRequestedRange,
+  type DueRebalance,
+  listDueAfter,
+  listDueAfterUnderTexts,
+  type RequestedRange,
+} from '../books/rebalance-dates.js';
 import { createBookRounding, createShareChangeTerms } from '../books/state.js';
 import { simulateBook } from '../books/step.js';
 import { listDriftedIndices } from '../datapoints/expression-checks.js';

@@ -2,11 +2,25 @@ import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Calendar } from '../calendars/calendar.js';
-import { findReview, type IndexText, listDatedTexts, listReviewDates, listReviews, type Review } from '../definition/amendments.js';
+import {
+  findReview,
+  type IndexText,
+  listDatedTexts,
+  listReviewDates,
+  listReviews,
+  type Review,
+} from '../definition/amendments.js';
 import type { ResolvedRequest } from '../definition/backtest-plan.js';
 import type { IndexDocument } from '../definition/index-document.js';
 import type { EventCause } from '../definition/index-schedule.js';
-import { computePhaseFractions, countPhaseCloses as countCloses, DEFAULT_REVIEW, listRebalanceDates, listReviewDays, type RebalanceDate } from '../definition/schedule.js';
+import {
+  computePhaseFractions,
+  countPhaseCloses as countCloses,
+  DEFAULT_REVIEW,
+  listRebalanceDates,
+  listReviewDays,
+  type RebalanceDate,
+} from '../definition/schedule.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 
 /** Requested range of a backtest, and the part that calendar and store cover. */

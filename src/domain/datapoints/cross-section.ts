@@ -3,8 +3,31 @@ import { type Day, formatDay } from '../base/time.js';
 import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { createReferenceSpells, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
-import { computeBetas, computeHalf, computeOverWindow, countOver, createMarketReturns, createSampleReader, createTally, createTrail, readTrailingValues, type Tally, type WindowReader } from './windows.js';
-import { createDatedGroups, createDividendHistory, createSeriesTable, type DatedGroups, type DividendHistory, groupByValue, type Grouping, type Series, type SeriesTerms, type ValuedKind } from './series.js';
+import {
+  computeBetas,
+  computeHalf,
+  computeOverWindow,
+  countOver,
+  createMarketReturns,
+  createSampleReader,
+  createTally,
+  createTrail,
+  readTrailingValues,
+  type Tally,
+  type WindowReader,
+} from './windows.js';
+import {
+  createDatedGroups,
+  createDividendHistory,
+  createSeriesTable,
+  type DatedGroups,
+  type DividendHistory,
+  groupByValue,
+  type Grouping,
+  type Series,
+  type SeriesTerms,
+  type ValuedKind,
+} from './series.js';
 import {
   createDatapointsByName,
   createExpressionSection,

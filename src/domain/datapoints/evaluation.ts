@@ -7,7 +7,20 @@ import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import { findSpell, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { MarketReturns, Tally, WindowReader } from './windows.js';
-import { countYearsOfGrowth, createConstantSeries, type DatedGroups, type DividendHistory, findValuedKind, groupByValue, type Grouping, multiplySeries, type NamedSeries, type Series, type SeriesTerms, type ValuedKind } from './series.js';
+import {
+  countYearsOfGrowth,
+  createConstantSeries,
+  type DatedGroups,
+  type DividendHistory,
+  findValuedKind,
+  groupByValue,
+  type Grouping,
+  multiplySeries,
+  type NamedSeries,
+  type Series,
+  type SeriesTerms,
+  type ValuedKind,
+} from './series.js';
 import {
   type ArithmeticNode,
   type Comparison,

@@ -1,8 +1,24 @@
 import { findLastAtMost } from '../base/numbers.js';
 import { addMonths, type Day, formatDay, toCivilDate, toDay } from '../base/time.js';
-import { carryClose, computeShareFactor, createEffectTable, findEffect, findEffectAfter, type GrowthTerms, NO_EFFECT } from '../market/action-effects.js';
+import {
+  carryClose,
+  computeShareFactor,
+  createEffectTable,
+  findEffect,
+  findEffectAfter,
+  type GrowthTerms,
+  NO_EFFECT,
+} from '../market/action-effects.js';
 import { findCarriedUnder, readGrowthRow } from '../market/growth.js';
-import { ACTION_KINDS, createReferenceSpells, findSpell, isBlank, type MarketData, type ReferenceSpell, type ReferenceValue } from '../market/market-data.js';
+import {
+  ACTION_KINDS,
+  createReferenceSpells,
+  findSpell,
+  isBlank,
+  type MarketData,
+  type ReferenceSpell,
+  type ReferenceValue,
+} from '../market/market-data.js';
 import { createExchangeRates, readRateOn } from '../market/rates.js';
 import { BeforeMarketError, type ReturnGaps, type SessionMarket } from '../market/session-market.js';
 import { type ExpressionNode, readGroup } from './expression-tree.js';

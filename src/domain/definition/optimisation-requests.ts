@@ -9,7 +9,17 @@ import { CONSTRAINT_ROWS_MAX, ConstraintRow, findStepParameter, isBoundPath, Rel
 import { checkRows, validateConstraints } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
 import { parseRequest } from './document-expressions.js';
-import { createErrorFinding, DerivationPayload, findUnknownMembers, type IndexContext, type IndexDocument, isDerivedDocument, isObject, stateRowDefaults, type UncheckedBody } from './index-document.js';
+import {
+  createErrorFinding,
+  DerivationPayload,
+  findUnknownMembers,
+  type IndexContext,
+  type IndexDocument,
+  isDerivedDocument,
+  isObject,
+  stateRowDefaults,
+  type UncheckedBody,
+} from './index-document.js';
 import { checkOptimisation, optimisationFields } from './optimisation.js';
 import { checkReference } from './references.js';
 

@@ -12,8 +12,7 @@ import {
 } from '#domain/outputs/exports.js';
 import type { PackAccount, PackTrade } from '#domain/studies/rebalance-pack.js';
 import type { ScenarioResult } from '#domain/studies/scenarios.js';
-import type { FieldSeries } from '../exposure-series.js';
-import type { Exposures } from '../exposures.js';
+import type { Exposures, FieldSeries } from '../exposures.js';
 import { type ColumnValues, type NamedColumn, toTextValues } from '../formats/batch.js';
 import { createRowTableFile, createTableFile, type TableCells } from './files.js';
 

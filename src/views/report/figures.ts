@@ -3,7 +3,15 @@ import { callOnce } from '#base/once.js';
 import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics/analytics.js';
 import type { DividendPointsView } from '#contract/analytics/run-views.js';
 import { type ExposurePayload, measureExposure } from '#domain/analytics/concentration.js';
-import { computeAnnualReturns, computeDrawdown, computeMonthlyReturns, computeReturns, computeRollingVolatility, type MonthReturn, rebase } from '#domain/analytics/returns.js';
+import {
+  computeAnnualReturns,
+  computeDrawdown,
+  computeMonthlyReturns,
+  computeReturns,
+  computeRollingVolatility,
+  type MonthReturn,
+  rebase,
+} from '#domain/analytics/returns.js';
 import type { StaleState } from '#domain/backtest/plan.js';
 import type { RunLabels } from '#domain/backtest/run-file/blocks.js';
 import { readRunGrowthTerms, restoreTreatment } from '#domain/backtest/run-file/header.js';
@@ -38,7 +46,7 @@ import { raiseToPower } from '#kernels/power.js';
 import { createAttributionView } from '../attribution.js';
 import { runSide } from '../dated-figures.js';
 import { createDividendPointsView, type DividendPointsInput } from '../dividend-points.js';
-import { computeWeightsByGroup, createSideGroups, sumGroups } from '../exposure-series.js';
+import { computeWeightsByGroup, createSideGroups, sumGroups } from '../exposures.js';
 import { watchBreaches, type WatchedBreaches, type WatchedRule, watchRules } from '../limits.js';
 import { computeRebalanceFigures, createWeightsReader, type RebalanceFigures } from '../rebalances.js';
 import { readDecimals, readIndexSeries, readStoredLabels } from '../run-columns.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { measureConcentration } from '#domain/analytics/concentration.js';
-import { CONCENTRATION, CONCENTRATION_WIDTH, createConcentrationMaker } from '#views/exposure-series.js';
+import { CONCENTRATION, CONCENTRATION_WIDTH, createConcentrationMaker } from '#views/exposures.js';
 import { createFigures } from '#views/dated-figures.js';
 
 test.each([

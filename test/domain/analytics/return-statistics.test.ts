@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { computeBacktestMetrics, computeBenchmarkStatistics, computeReturnStatistics, computeRollingRisk, listDrawdowns } from '#domain/analytics/returns.js';
+import {
+  computeBacktestMetrics,
+  computeBenchmarkStatistics,
+  computeReturnStatistics,
+  computeRollingRisk,
+  listDrawdowns,
+} from '#domain/analytics/returns.js';
 
 const computeLevel = (returns: readonly number[]): Float64Array => {
   const level = [100];

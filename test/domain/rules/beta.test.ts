@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { computeBetas, computeEqualWeightedReturns, createMarketReturns, type WindowReader } from '#domain/datapoints/windows.js';
+import {
+  computeBetas,
+  computeEqualWeightedReturns,
+  createMarketReturns,
+  type WindowReader,
+} from '#domain/datapoints/windows.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const NAMES = 11;

@@ -1,4 +1,4 @@
-import type { ByteRange, Memory, ProducedBytes } from '#base/memory.js';
+import type { Memory, ProducedBytes } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
 import { LIMITS } from '../../base/limits.js';
 import type { NumberType } from '../../base/numbers.js';
@@ -12,8 +12,20 @@ import { findTextInForce } from '../../definition/amendments.js';
 import { findBreachRule, isPublishedRule } from '../../definition/compliance.js';
 import { type RoundingSpec, TreatmentSpec } from '../../definition/index-document.js';
 import type { EventCause } from '../../definition/index-schedule.js';
-import { createDatedRounding, type DatedTreatment, findRounding, findTreatment, STALE_SESSIONS } from '../../definition/treatment.js';
-import { createGrowthTerms, findTerms, type GrowthTerms, type ShareTerms, toChangingTerms } from '../../market/action-effects.js';
+import {
+  createDatedRounding,
+  type DatedTreatment,
+  findRounding,
+  findTreatment,
+  STALE_SESSIONS,
+} from '../../definition/treatment.js';
+import {
+  createGrowthTerms,
+  findTerms,
+  type GrowthTerms,
+  type ShareTerms,
+  toChangingTerms,
+} from '../../market/action-effects.js';
 import { type MeasuredVariant, resolveVariant, type ReturnVariant } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { AppendedSessions, WholeRun } from './block.js';

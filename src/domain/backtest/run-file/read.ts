@@ -24,7 +24,16 @@ import {
 } from '../record.js';
 import { type ArraySource, POOLS, readMember, readNumbersAt, type StoredNumbers } from '../record-fields.js';
 import { type BlockName, findBlock, isBlockName, isPanel } from './blocks.js';
-import { type BlockPosition, ONE_BASE_VERSION, PREAMBLE_BYTES, RUN_FILE_MAGIC, type RunFacts, type RunHeader, SEGMENTS_VERSION, WHOLE_VERSION } from './header.js';
+import {
+  type BlockPosition,
+  ONE_BASE_VERSION,
+  PREAMBLE_BYTES,
+  RUN_FILE_MAGIC,
+  type RunFacts,
+  type RunHeader,
+  SEGMENTS_VERSION,
+  WHOLE_VERSION,
+} from './header.js';
 
 /**
  * Reads bytes `start` to `end` (exclusive) of a stored file. Writes them into `room` if the sizes match, otherwise into

@@ -14,7 +14,20 @@ import {
   type WholeRun,
 } from './block.js';
 import { BLOCK_NAMES, type BlockName, findBlock } from './blocks.js';
-import { type BlockPosition, createWholeHeader, PREAMBLE_BYTES, PRICES_NAME, roundUpToBlock, RUN_FILE_MAGIC, type RunFacts, type RunHeader, SEGMENTS_VERSION, SEPARATE_BYTES_MIN, type SeparatePrices, WHOLE_VERSION } from './header.js';
+import {
+  type BlockPosition,
+  createWholeHeader,
+  PREAMBLE_BYTES,
+  PRICES_NAME,
+  roundUpToBlock,
+  RUN_FILE_MAGIC,
+  type RunFacts,
+  type RunHeader,
+  SEGMENTS_VERSION,
+  SEPARATE_BYTES_MIN,
+  type SeparatePrices,
+  WHOLE_VERSION,
+} from './header.js';
 import type { ByteRange, Memory } from '#base/memory.js';
 
 /** File whose blocks are filled in place. All blocks are in one buffer from the start. */

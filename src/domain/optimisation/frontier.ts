@@ -16,7 +16,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createReturnDraws, type DrawAlgebra } from '../analytics/simulation.js';
 import type { Finding } from '../base/findings.js';
 import { TRACKING_OBJECTIVE } from '../definition/objectives.js';
-import type { FrontierRisk } from './frontier-terms.js';
+import type { FrontierRisk } from '../definition/optimisation-requests.js';
 import { createRestriction, markHoldings, markShort } from './restriction.js';
 import type { Solution } from './search.js';
 import { solveTailGoal } from './tail-averages.js';

@@ -11,7 +11,7 @@ import { createIndexCrossSections } from '../decide/rule-decider.js';
 import type { ConstraintRow } from '../definition/constraint-class.js';
 import { findUnknownGroups, validateConstraints } from '../definition/constraint-sets.js';
 import { checkConstraintFields, checkSpecFields } from '../definition/field-uses.js';
-import type { OptimisationRequest } from '../definition/optimisation-requests.js';
+import { checkTangencyRate, type OptimisationRequest, readTangencyRate } from '../definition/optimisation-requests.js';
 import { checkOptimisation, type OptimisationSpec } from '../definition/optimisation.js';
 import { findCompositionDate } from '../definition/schedule.js';
 import { createReturnTerms } from '../market/action-effects.js';
@@ -20,7 +20,6 @@ import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findCoverage, findReturnSpan, isEstimable, type ReturnSpan } from '../risk/return-panel.js';
 import { type Candidates, createDecisionProblem, listCandidates } from './decision-problem.js';
 import { listIdentifiers, refuseInfeasible } from './derived-index.js';
-import { checkTangencyRate, readTangencyRate } from './frontier-terms.js';
 import {
   computeFrontier,
   computeObjectiveFrontier,

@@ -1,6 +1,6 @@
 import { maskUrlPasswords } from '#base/addresses.js';
 import { suggestName } from '#base/nearest-name.js';
-import { removeNumberNoise } from '#base/number-noise.js';
+import { removeNumberNoise } from './numbers.js';
 import { LIMITS } from './limits.js';
 import { type Day, formatDay } from './time.js';
 

@@ -1,4 +1,4 @@
-import { removeNumberNoise } from '#base/number-noise.js';
+import { removeNumberNoise } from './numbers.js';
 import { type Finding, hasErrors, selectFindings } from './findings.js';
 
 /**

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { removeNumberNoise } from '#base/number-noise.js';
+import { formatNumber, removeNumberNoise } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
-import { formatNumber } from '#domain/base/numbers.js';
 
 test('the noise of sums of decimals is removed, wherever the number is in a sentence', () => {
   for (const [value, shown] of [

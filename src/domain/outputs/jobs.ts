@@ -16,6 +16,10 @@ import type { DifferenceQuestion } from '../studies/differences.js';
 import type { Patch, RankingName, SweepBase, SweepFolds } from '../studies/sweep.js';
 import type { ReportTemplateDocument } from './report-templates.js';
 
+/** Priorities of jobs. Each lane starts all jobs of a priority before those of the next priority. */
+export const JOB_PRIORITIES = ['high', 'normal', 'low'] as const;
+export type JobPriority = (typeof JOB_PRIORITIES)[number];
+
 /**
  * Creates the schema of an object in a payload. Payloads are the inputs of an attempt of a job, except the market, as
  * JSON. They are stored with the job and read by the process that runs it. Documents and requests were validated on
@@ -283,7 +287,7 @@ export type JobSubject =
  * Effect on jobs when their subject is deleted. `forget`: the jobs are cancelled and deleted in the same transaction.
  * `keep`: the jobs remain.
  */
-export type DeletionPolicy = 'forget' | 'keep';
+type DeletionPolicy = 'forget' | 'keep';
 
 /** Function that returns ids of results. Its inputs are the second half of the id of a job, and its request. */
 export type ResultIds = (ident: string, request: unknown) => readonly string[];
@@ -491,7 +495,7 @@ interface RetryMember {
 }
 
 /** Members of a policy, with their defaults and ranges. */
-export const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
+const RETRY_MEMBERS: Readonly<Record<keyof RetryPolicy, RetryMember>> = {
   crashes: { otherwise: LIMITS.MAX_ATTEMPTS, min: 1, max: 1000 },
   // Limits attempts whose process was killed or unreachable. After twenty of them, the job itself probably crashes its
   // machine.

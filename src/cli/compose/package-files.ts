@@ -7,7 +7,7 @@ import { createOpenApiDocument, type ExampleResponses } from '#contract/openapi.
 import { MethodologyTemplate } from '#domain/definition/methodology-templates.js';
 import { CODINGS } from '#http/handler.js';
 import type { BuiltDocument, ConsoleFile, ConsoleFiles, DocumentationSources, VerifyFiles } from '#http/pages.js';
-import type { GuidePage } from '#views/documentation/page.js';
+import type { GuidePage } from '#views/documentation/reference.js';
 import { PACKAGE_ROOT, readEngineVersion } from '../version.js';
 
 const CONSOLE_FOLDER = new URL('dist/console/', PACKAGE_ROOT);

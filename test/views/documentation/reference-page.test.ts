@@ -4,8 +4,7 @@ import { API } from '#contract/api.js';
 import { createOpenApiDocument } from '#contract/openapi.js';
 import { defineRoutes } from '#contract/route.js';
 import { ERRORS } from '#domain/base/refusals.js';
-import { PAGE_POLICY, renderGuidePage } from '#views/documentation/page.js';
-import { renderReferencePage } from '#views/documentation/reference.js';
+import { PAGE_POLICY, renderGuidePage, renderReferencePage } from '#views/documentation/reference.js';
 import { getApiDocument } from '../../contract/api-document.js';
 
 const decodeText = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);

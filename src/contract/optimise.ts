@@ -7,7 +7,11 @@ import { CONSTRAINT_CLASSES } from '#domain/definition/constraints.js';
 import { RETURNS_CLASSES } from '#domain/definition/expected-returns.js';
 import { DerivationPayload } from '#domain/definition/index-document.js';
 import { type Measure, MEASURE_FORMS, OBJECTIVE_CLASSES } from '#domain/definition/objectives.js';
-import { FRONTIER_RISKS, OptimisationPreviewRequest, OptimisationRequest } from '#domain/definition/optimisation-requests.js';
+import {
+  FRONTIER_RISKS,
+  OptimisationPreviewRequest,
+  OptimisationRequest,
+} from '#domain/definition/optimisation-requests.js';
 import { CostsSpec, optimisationFields, ScenarioViews, UncertaintySpec } from '#domain/definition/optimisation.js';
 import { MODEL_SOURCES } from '#domain/risk/risk-models.js';
 import { SavedIndex } from './indices/definitions.js';

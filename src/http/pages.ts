@@ -5,7 +5,15 @@ import type { consoleRoutes, textRoutes, verifyRoutes } from '#contract/pages.js
 import { MARKDOWN_MEDIA, type Route } from '#contract/route.js';
 import type { documentationRoutes } from '#contract/service.js';
 import { Refusal } from '#domain/base/refusals.js';
-import { type GuidePage, type Page, PAGE_POLICY, renderGuideIndexText, renderGuidePage, renderGuideText, renderReferencePage } from '#views/documentation/reference.js';
+import {
+  type GuidePage,
+  type Page,
+  PAGE_POLICY,
+  renderGuideIndexText,
+  renderGuidePage,
+  renderGuideText,
+  renderReferencePage,
+} from '#views/documentation/reference.js';
 import { type Coding, type Handlers, type Reply, type RouteRequest, selectCoding } from './handler.js';
 
 const refusePage = (message: string) => new Refusal('ROUTE_NOT_FOUND', message);

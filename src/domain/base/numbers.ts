@@ -1,5 +1,3 @@
-
-
 /** Formatting of numbers in sentences, with all decimals except the noise of arithmetic. */
 
 /** Formats a number with grouped thousands: `1,000,000`, `0.05`. */

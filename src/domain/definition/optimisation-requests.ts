@@ -9,8 +9,24 @@ import { CONSTRAINT_ROWS_MAX, ConstraintRow, findStepParameter, isBoundPath, Rel
 import { checkRows, validateConstraints } from './constraint-sets.js';
 import { findConstraintClass } from './constraints.js';
 import { parseRequest } from './document-expressions.js';
-import { createErrorFinding, DerivationPayload, findUnknownMembers, type IndexContext, type IndexDocument, isDerivedDocument, isObject, stateRowDefaults, type UncheckedBody } from './index-document.js';
-import { checkOptimisation, optimisationFields, type OptimisationSpec, readExpectedReturns, readObjective } from './optimisation.js';
+import {
+  createErrorFinding,
+  DerivationPayload,
+  findUnknownMembers,
+  type IndexContext,
+  type IndexDocument,
+  isDerivedDocument,
+  isObject,
+  stateRowDefaults,
+  type UncheckedBody,
+} from './index-document.js';
+import {
+  checkOptimisation,
+  optimisationFields,
+  type OptimisationSpec,
+  readExpectedReturns,
+  readObjective,
+} from './optimisation.js';
 import { checkReference } from './references.js';
 
 /** Document of a finished optimisation, stored under its run id; its result is stored separately as bytes. */

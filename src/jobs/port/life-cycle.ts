@@ -1,7 +1,17 @@
 import type { JobStatusPayload } from '#contract/jobs.js';
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
-import { computeRetryDelayMs, JOB_KIND_CATALOGUE, JOB_KINDS, JOB_PRIORITIES, type JobKindName, type JobPriority, type ResultIds, type RetryPolicies, type RetryPolicy } from '#domain/outputs/jobs.js';
+import {
+  computeRetryDelayMs,
+  JOB_KIND_CATALOGUE,
+  JOB_KINDS,
+  JOB_PRIORITIES,
+  type JobKindName,
+  type JobPriority,
+  type ResultIds,
+  type RetryPolicies,
+  type RetryPolicy,
+} from '#domain/outputs/jobs.js';
 import {
   type ArtifactRef,
   type DocumentBodyReader,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { groupByDay } from '#console/pages/health/ended-jobs.js';
+import { groupByDay } from '#console/words/jobs.js';
 
 const createJob = (change: Partial<JobStatus>) =>
   ({

@@ -16,10 +16,9 @@ import { createStoredList } from '../../state/stored-list.js';
 import { formatIndexAddress } from '../../words/addresses.js';
 import { computeSecondsBetween, formatDuration, formatMoment } from '../../words/dates.js';
 import { formatLag, findLag } from '../../words/freshness.js';
-import { formatJobTitle } from '../../words/jobs.js';
+import { type EndedJobs, formatJobTitle, groupByDay } from '../../words/jobs.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatLargeUnits, formatLimit } from '../../words/numbers.js';
-import { type EndedJobs, groupByDay } from './ended-jobs.js';
 
 /** Maximum number of jobs in one response. */
 const JOBS_MAX = 500;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatEventKind, getEventColour } from '#console/pages/calendar/event-kinds.js';
-import { groupNextEvents } from '#console/pages/calendar/next-events.js';
+import { formatEventKind, getEventColour, groupNextEvents } from '#console/pages/calendar/event-kinds.js';
 
 test('the next events are in order of date, each kind with all its events of the day', () => {
   const events = [

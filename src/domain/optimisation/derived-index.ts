@@ -60,16 +60,7 @@ import { hasLeftMarket, type SessionMarket } from '../market/session-market.js';
 import { EXPOSURE_SESSIONS, STYLE_FIELDS } from '../risk/factors.js';
 import { findConflict, listConflictRows } from './conflicts.js';
 import { solveConvex } from './convex-solve.js';
-import {
-  type Candidates,
-  createDecisionProblem,
-  isReplaced,
-  listCandidates,
-  listPathDates,
-  removeReturnTerms,
-  resolvePathValues,
-  type WeightsBefore,
-} from './decision-problem.js';
+import { type Candidates, countReturns, createDecisionProblem, createRiskMemory, describeUncovered, estimateRisk, isReplaced, listCandidates, listPathDates, readStoredRisk, removeReturnTerms, resolvePathValues, type RiskEstimate, type WeightsBefore } from './decision-problem.js';
 import { isRiskless } from './goals.js';
 import { describeInfeasibility, explainChoice, explainRows, relaxCurvedRows } from './infeasibility.js';
 import {
@@ -89,14 +80,6 @@ import {
 } from './problem.js';
 import type { ExecutedMove } from './relaxation.js';
 import type { RowSide } from './report.js';
-import {
-  countReturns,
-  createRiskMemory,
-  describeUncovered,
-  estimateRisk,
-  readStoredRisk,
-  type RiskEstimate,
-} from './risk-estimate.js';
 import { estimateViewedRisk } from './scenario-views.js';
 import { type SearchOutcome, solveProblem } from './search.js';
 

@@ -15,7 +15,7 @@ import type { RulePreview } from '../decide/preview.js';
 import { type DerivedDocument, type IndexDocument, isDerivedDocument } from '../definition/index-document.js';
 import { requireRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { Candidates } from './decision-problem.js';
+import type { Candidates, PooledScenarios } from './decision-problem.js';
 import {
   createDerivedSolver,
   type EarlierPortfolios,
@@ -28,7 +28,6 @@ import {
 } from './derived-index.js';
 import type { ExecutedMove } from './relaxation.js';
 import { computeFigures, listRowSides, type RowSide, type WeightFigures } from './report.js';
-import type { PooledScenarios } from './risk-estimate.js';
 import { createRunProblem, type ProblemQuestion } from './run.js';
 import { solveProblem } from './search.js';
 

@@ -23,7 +23,7 @@ import {
   type RiskEstimate,
   type Scenarios,
   SECURITIES_PER_OBSERVATION,
-} from './risk-estimate.js';
+} from './decision-problem.js';
 
 export interface ViewedInput {
   readonly views: ScenarioViews;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/products.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { ScenarioTerms } from '#domain/definition/tail-risk.js';
-import { assertDrawsFit, drawScenarios } from '#domain/optimisation/risk-estimate.js';
+import { assertDrawsFit, drawScenarios } from '#domain/optimisation/decision-problem.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { seeded } from '../../seeded.js';
 

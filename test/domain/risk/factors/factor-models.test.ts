@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RiskEstimator, RiskModelRequest } from '#domain/risk/risk-models.js';
-import { estimateRisk } from '#domain/optimisation/risk-estimate.js';
+import { estimateRisk } from '#domain/optimisation/decision-problem.js';
 import { applyMetric } from '#domain/optimisation/problem.js';
 import { estimateRiskModel } from '#domain/risk/estimation.js';
 import { computeFactorRisk } from '#domain/risk/contributions.js';

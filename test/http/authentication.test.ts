@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
 import { isLoopbackName } from '#base/addresses.js';
-import { createAuthenticate } from '#http/middleware.js';
+import { createAuthenticate } from '#http/app.js';
 
 const KEY = 'dvs_abcdefghijkl_secret';
 const principal = { keyId: 'abcdefghijkl', name: 'reader', scopes: new Set(['read'] as const) };

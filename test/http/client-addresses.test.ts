@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/base/limits.js';
 import { getNetwork } from '#base/addresses.js';
-import { resolveClientAddress } from '#http/middleware.js';
+import { resolveClientAddress } from '#http/app.js';
 import { createAddressCheck, isAddressRange } from '#services/keys/keys.js';
 import { listen, type Server } from '#http/server.js';
 import { createSample } from './sample-app.js';

@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { JSON_CONTENT_TYPE } from '#http/answers.js';
 import type { Env } from '#http/handler.js';
-import { compressResponses } from '#http/middleware.js';
+import { compressResponses } from '#http/app.js';
 
 const BROWSER = { 'user-agent': 'Mozilla/5.0 (X11; Linux x86_64)', 'accept-encoding': 'gzip, deflate, br' };
 const LONG_TEXT = JSON.stringify(Array.from({ length: 5000 }, (_, t) => 1000 + Math.sin(t)));

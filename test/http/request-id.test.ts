@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chooseRequestId } from '#http/middleware.js';
+import { chooseRequestId } from '#http/app.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 

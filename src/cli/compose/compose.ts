@@ -11,8 +11,7 @@ import type { ToolDescription } from '#contract/tools.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { type App, createApp } from '#http/app.js';
-import { createAuthenticate } from '#http/middleware.js';
+import { type App, createApp, createAuthenticate } from '#http/app.js';
 import {
   createAccessHandlers,
   createAnalyticsHandlers,

@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
-import { createDocumentationHandlers } from '../../dist/src/http/routes/pages.js';
+import { createDocumentationHandlers } from '../../dist/src/http/pages.js';
 import { openDocumentationSources } from '../../dist/src/cli/compose/package-files.js';
 
 const folder = new URL('../../dist/documentation/', import.meta.url);

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createKeyRates, createKeyTurns } from '#services/keys/rates.js';
+import { createKeyRates, createKeyTurns } from '#services/keys/access.js';
 import { createSample } from './sample-app.js';
 
 test('a key has a burst, then its rate, and does not use the rate of another key', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFailedKeys } from '#services/keys/rates.js';
+import { createFailedKeys } from '#services/keys/access.js';
 import { listen } from '#http/server.js';
 import { createSample } from '../http/sample-app.js';
 

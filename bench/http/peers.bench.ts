@@ -15,8 +15,7 @@ import {
 } from './service.js';
 import { computeMedian } from '#domain/base/numbers.js';
 import { readNumber } from '../variables.js';
-import { measurePeer, measureService, send, type SharedMarket, type ComparedWork } from './peers/works.js';
-import { WORKS } from './peers/works.js';
+import { type ComparedWork, measurePeer, measureService, send, type SharedMarket, WORKS } from './peers/works.js';
 
 /**
  * Compares equal work in the running service and in numpy, pandas and cvxopt, in turns. The time counts from submission

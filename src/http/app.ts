@@ -9,20 +9,78 @@ import { timeout } from 'hono/timeout';
 import type { Logger } from 'pino';
 import { getNetwork, isLoopbackName } from '#base/addresses.js';
 import { callOnce } from '#base/once.js';
-import { endSpan, formatTraceResponse, isTracing, parseTraceContext, readEpochMs, runWithinSpan, startTrace, toSpanContext, type TraceContext } from '#base/tracing/tracing.js';
+import {
+  endSpan,
+  formatTraceResponse,
+  isTracing,
+  parseTraceContext,
+  readEpochMs,
+  runWithinSpan,
+  startTrace,
+  toSpanContext,
+  type TraceContext,
+} from '#base/tracing/tracing.js';
 import { knowsPrefixes } from '#contract/operations.js';
-import { type CheckedBody, createQueryReader, getFormats, isReading, listMediaTypes, readParams, type Route, SCOPES, startsJobs } from '#contract/route.js';
+import {
+  type CheckedBody,
+  createQueryReader,
+  getFormats,
+  isReading,
+  listMediaTypes,
+  readParams,
+  type Route,
+  SCOPES,
+  startsJobs,
+} from '#contract/route.js';
 import { compareText, type Finding, reportFindings } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { ERRORS, Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { isDatasetLoading } from '#domain/definition/datasets.js';
 import { isSameReach, type Reach } from '#domain/definition/reach.js';
 import type { AuditNotes } from '#services/governance/audit.js';
-import { assertWithinReach, createFailedKeys, createKeyRates, createKeyTurns, currentReach, type KeyRates, type KeyTurns, refusePrefixes, runForClient, withinReach } from '#services/keys/access.js';
+import {
+  assertWithinReach,
+  createFailedKeys,
+  createKeyRates,
+  createKeyTurns,
+  currentReach,
+  type KeyRates,
+  type KeyTurns,
+  refusePrefixes,
+  runForClient,
+  withinReach,
+} from '#services/keys/access.js';
 import type { AccessKeys, IsAddressOf } from '#services/keys/keys.js';
 import type { CompletedRequest } from '#services/shared/metrics.js';
-import { cancelStream, createSourceWriter, type FindVersion, JSON_CONTENT_TYPE, readParts, respond, respondWithError, type ResponseParts, writeLists } from './answers.js';
-import { type AdmittedClient, ANONYMOUS, type Bindings, type Coding, type Env, getSearch, type Handler, type Handlers, negotiate, type Principal, receiveBody, type Reply, type RequestContext, RouteRequest, selectCoding, type SentBody } from './handler.js';
+import {
+  cancelStream,
+  createSourceWriter,
+  type FindVersion,
+  JSON_CONTENT_TYPE,
+  readParts,
+  respond,
+  respondWithError,
+  type ResponseParts,
+  writeLists,
+} from './answers.js';
+import {
+  type AdmittedClient,
+  ANONYMOUS,
+  type Bindings,
+  type Coding,
+  type Env,
+  getSearch,
+  type Handler,
+  type Handlers,
+  negotiate,
+  type Principal,
+  receiveBody,
+  type Reply,
+  type RequestContext,
+  RouteRequest,
+  selectCoding,
+  type SentBody,
+} from './handler.js';
 import { authenticateBrowser, type BrowserSessions } from './oidc/sign-in.js';
 import { isToken, type Tokens } from './oidc/tokens.js';
 

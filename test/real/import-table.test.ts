@@ -2,18 +2,23 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { join } from 'node:path';
 import {
-  makeData,
+  Bool,
+  DateDay,
+  Dictionary,
   Field,
   Float64,
+  Int32,
   Int64,
+  makeData,
+  RecordBatch,
   Schema,
   Struct,
   Table,
   tableToIPC,
+  TimestampMillisecond,
   Utf8,
   vectorFromArray,
 } from 'apache-arrow';
-import { Bool, DateDay, Dictionary, Int32, RecordBatch, TimestampMillisecond } from 'apache-arrow';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LIMITS } from '#domain/base/limits.js';
 import { TABLE_FORMATS } from '#domain/definition/datasets.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { Deserializer, Serializer } from 'node:v8';
-import { allocateRetainedMemory, joinBytes, type ProducedBytes, releaseAtRest } from '#base/memory.js';
+import { allocateRetainedMemory, joinBytes, type Memory, type ProducedBytes, releaseAtRest } from '#base/memory.js';
 import {
   CHECKPOINT_FORMAT,
   createCheckpoint,
@@ -13,7 +13,6 @@ import { countAddedDates, type ExtendedRun, extendRun, isFileFull } from '#domai
 import { limitPlanToDate } from '#domain/backtest/plan.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
-import type { Memory } from '#base/memory.js';
 import { PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/header.js';
 import { openColumns, type RangeReader } from '#domain/backtest/run-file/read.js';
 import { beginRunFiles, type BegunRunFiles, completeColumns, type RunFiles } from '#domain/backtest/run-file/write.js';

@@ -1,10 +1,19 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
-import { estimateLowRankCovariance, expandCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
+import {
+  estimateLowRankCovariance,
+  expandCovariance,
+  type LowRankCovariance,
+} from '#kernels/moments/low-rank-covariance.js';
 import { createRollingGram, type GramHistory, type RollingGram, shrinkGram } from '#kernels/moments/rolling-gram.js';
 import { fillHalfLifeWeights } from '#kernels/moments/sample-covariance.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { computeMetricDiagonal, createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import {
+  computeMetricDiagonal,
+  createDenseMetric,
+  createFactorMetric,
+  type Metric,
+} from '#kernels/optimisation/program/metric.js';
 import { raiseToPower } from '#kernels/power.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { createReturnDraws, type DrawAlgebra } from '../analytics/simulation.js';
@@ -19,18 +28,43 @@ import { estimatePeriodsPerYear } from '../calendars/calendar.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import { toRequest } from '../datapoints/expression-tree.js';
 import { createLatestRequest, resolveName } from '../datapoints/fields.js';
-import { computeValueOnPath, type ConstraintRow, isBoundPath, type MeasuredPortfolio, type ReferencePortfolio } from '../definition/constraint-class.js';
+import {
+  computeValueOnPath,
+  type ConstraintRow,
+  isBoundPath,
+  type MeasuredPortfolio,
+  type ReferencePortfolio,
+} from '../definition/constraint-class.js';
 import { findConstraintClass } from '../definition/constraints.js';
 import { historicalReturns } from '../definition/expected-returns.js';
 import { isDerivedDocument } from '../definition/index-document.js';
 import { type Objective, type Robustness, TRACKING_OBJECTIVE, type TradeCosts } from '../definition/objectives.js';
-import { type CostsSpec, type OptimisationSpec, readExpectedReturns, readObjective, readObjectiveType } from '../definition/optimisation.js';
+import {
+  type CostsSpec,
+  type OptimisationSpec,
+  readExpectedReturns,
+  readObjective,
+  readObjectiveType,
+} from '../definition/optimisation.js';
 import type { ScenarioTerms, WeightedScenarios } from '../definition/tail-risk.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { createLoadings as factorLoadings, estimateFactors } from '../risk/factors.js';
-import { type Coverage, describeExclusion, findCoverage, isEstimable, readReturns, type ReturnWindow, sumReturns } from '../risk/return-panel.js';
+import {
+  type Coverage,
+  describeExclusion,
+  findCoverage,
+  isEstimable,
+  readReturns,
+  type ReturnWindow,
+  sumReturns,
+} from '../risk/return-panel.js';
 import { isFactorEstimator, type RiskEstimator } from '../risk/risk-models.js';
-import { readModelCovariance, readModelFactors, type SecuritiesOfDecision, type StoredModel } from '../risk/stored-models.js';
+import {
+  readModelCovariance,
+  readModelFactors,
+  type SecuritiesOfDecision,
+  type StoredModel,
+} from '../risk/stored-models.js';
 import { createProblem, type Datapoints, type Problem, type ProblemWarning } from './problem.js';
 
 export function readDatapoints(cross: CrossSection, columns: Int32Array): Datapoints {
@@ -359,11 +393,7 @@ export function refuseInsufficientRisk(
   });
 }
 
-function describeInsufficientRisk(
-  coverage: AvailableHistory,
-  requestedCount: number,
-  by?: RiskConsumer['by'],
-): string {
+function describeInsufficientRisk(coverage: AvailableHistory, requestedCount: number, by?: RiskConsumer['by']): string {
   return `${coverage.columns.length} of ${requestedCount} securities are covered, with ${countReturns(coverage, by)}.`;
 }
 

@@ -60,7 +60,22 @@ import { hasLeftMarket, type SessionMarket } from '../market/session-market.js';
 import { EXPOSURE_SESSIONS, STYLE_FIELDS } from '../risk/factors.js';
 import { findConflict, listConflictRows } from './conflicts.js';
 import { solveConvex } from './convex-solve.js';
-import { type Candidates, countReturns, createDecisionProblem, createRiskMemory, describeUncovered, estimateRisk, isReplaced, listCandidates, listPathDates, readStoredRisk, removeReturnTerms, resolvePathValues, type RiskEstimate, type WeightsBefore } from './decision-problem.js';
+import {
+  type Candidates,
+  countReturns,
+  createDecisionProblem,
+  createRiskMemory,
+  describeUncovered,
+  estimateRisk,
+  isReplaced,
+  listCandidates,
+  listPathDates,
+  readStoredRisk,
+  removeReturnTerms,
+  resolvePathValues,
+  type RiskEstimate,
+  type WeightsBefore,
+} from './decision-problem.js';
 import { isRiskless } from './goals.js';
 import { describeInfeasibility, explainChoice, explainRows, relaxCurvedRows } from './infeasibility.js';
 import {

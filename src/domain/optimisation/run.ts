@@ -18,7 +18,18 @@ import { createReturnTerms } from '../market/action-effects.js';
 import { computeGrowth } from '../market/growth.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import { findCoverage, findReturnSpan, isEstimable, type ReturnSpan } from '../risk/return-panel.js';
-import { type Candidates, createDecisionProblem, describeUncovered, estimateRisk, listCandidates, type PooledScenarios, readStoredRisk, refuseInsufficientRisk, reportJointEstimate, type RiskEstimate } from './decision-problem.js';
+import {
+  type Candidates,
+  createDecisionProblem,
+  describeUncovered,
+  estimateRisk,
+  listCandidates,
+  type PooledScenarios,
+  readStoredRisk,
+  refuseInsufficientRisk,
+  reportJointEstimate,
+  type RiskEstimate,
+} from './decision-problem.js';
 import { listIdentifiers, refuseInfeasible } from './derived-index.js';
 import {
   computeFrontier,

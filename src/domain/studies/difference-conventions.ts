@@ -4,8 +4,7 @@ import { findCompositionInForce } from '../books/compositions.js';
 import { isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
 import { type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
-import { isCurrency, parsePair } from '../market/currencies.js';
-import { readRateSeries } from '../market/rates.js';
+import { isCurrency, parsePair, readRateSeries } from '../market/rates.js';
 import {
   type Candidate,
   createPlace,

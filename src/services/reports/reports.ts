@@ -1,13 +1,13 @@
-import type { reportRoutes } from '#contract/reports.js';
-import type { QueryOf } from '#contract/route.js';
-import { randomBytes } from 'node:crypto';
 import type {
   RenderCollection,
   RenderRequest,
   RenderResult,
+  reportRoutes,
   ReportTemplateCollection,
   SavedReportTemplate,
 } from '#contract/reports.js';
+import type { QueryOf } from '#contract/route.js';
+import { randomBytes } from 'node:crypto';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { readIndex } from '#domain/definition/index-validation.js';
 import type { RunDocument } from '#domain/definition/runs.js';

@@ -1,6 +1,5 @@
-import type { dataVersionRoutes } from '#contract/stores.js';
+import type { dataVersionRoutes, DataVersionsPayload as DataVersionList } from '#contract/stores.js';
 import type { QueryOf } from '#contract/route.js';
-import type { DataVersionsPayload as DataVersionList } from '#contract/stores.js';
 import type { StaleState } from '#domain/backtest/plan.js';
 import type { AsKnownOn } from '#domain/base/schema.js';
 import type { RecordedClosures } from '#domain/calendars/calendar.js';

@@ -1,7 +1,12 @@
-import type { actionDeskRoutes } from '#contract/action-desk.js';
+import type {
+  actionDeskRoutes,
+  DeskAction,
+  DeskActions,
+  DeskDecisionRequest,
+  ListedDeskAction,
+} from '#contract/action-desk.js';
 import type { QueryOf } from '#contract/route.js';
 import { createHash } from 'node:crypto';
-import type { DeskAction, DeskActions, DeskDecisionRequest, ListedDeskAction } from '#contract/action-desk.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';

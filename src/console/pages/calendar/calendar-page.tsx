@@ -19,7 +19,15 @@ import { formatClosuresAddress, formatIndexAddress } from '../../words/addresses
 import { formatDaysTo, formatToday, subtractMonths } from '../../words/dates.js';
 import { countValues, formatCount } from '../../words/numbers.js';
 import { ComingDays, EventBadge } from './coming.js';
-import { EVENT_COLOURS, EVENT_KINDS, type EventKind, formatEvent, formatKindName, getEventColour, groupNextEvents } from './event-kinds.js';
+import {
+  EVENT_COLOURS,
+  EVENT_KINDS,
+  type EventKind,
+  formatEvent,
+  formatKindName,
+  getEventColour,
+  groupNextEvents,
+} from './event-kinds.js';
 
 type Event = EventsView['events'][number];
 

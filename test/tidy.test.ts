@@ -70,10 +70,10 @@ test('every file is imported from the command, the workers, the package or the c
 
 /** Highest figures of the division into modules. A change that improves one lowers its ceiling here. */
 const CEILINGS = {
-  importsPerThousandLines: 26.7,
-  smallWithOneImporter: 18,
-  oneImporterPercent: 20.0,
-  below40LinesPercent: 5.0,
+  importsPerThousandLines: 25.3,
+  smallWithOneImporter: 16,
+  oneImporterPercent: 19.6,
+  below40LinesPercent: 4.7,
   namesExportedTwice: 53,
 };
 

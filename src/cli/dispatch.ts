@@ -155,8 +155,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   sql: {
     summary: 'Query runs, prices and reference data by SQL, once or in a shell.',
-    help: async () => (await import('./commands/export.js')).SQL_HELP,
-    run: async (argv, environment) => (await import('./commands/export.js')).runSql(argv, environment),
+    help: async () => (await import('./commands/sql.js')).SQL_HELP,
+    run: async (argv, environment) => (await import('./commands/sql.js')).runSql(argv, environment),
   },
   mcp: {
     summary: 'Serve the tools of a service to an agent over standard input and output.',

@@ -81,7 +81,7 @@ import {
 } from '#market/tables/problems.js';
 import { COUNT_COLUMNS, nameFileColumns, PRICE_COLUMNS } from '#market/tables/table-kinds.js';
 import { createClosesView } from '#views/closes.js';
-import { createIndexLevels } from '#views/performance.js';
+import { createIndexLevels } from '#views/levels.js';
 import { toOptimisationResult } from '#views/optimisation.js';
 import { answerPreview, toIndexExplanation } from '#views/preview.js';
 import { type EstimateUniverse, prepareEstimate } from '#views/risk-estimate.js';

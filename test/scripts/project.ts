@@ -31,6 +31,8 @@ export {};
 `;
 
 const formatStepScript = (name: string, outputs: readonly string[]) => `
+import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 appendFileSync('steps.log', '${name}\\n');
 for (const file of ${JSON.stringify(outputs)}) {
   mkdirSync(dirname(file), { recursive: true });

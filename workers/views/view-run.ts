@@ -90,14 +90,8 @@ import {
 } from '#views/exposures.js';
 import { estimateOverviewBytes, writeOverview } from '#views/json/record.js';
 import { createJsonWriter } from '#views/json/writer.js';
-import {
-  createMetricsView,
-  createPerformance,
-  createSummaryView,
-  roundLevels,
-  writeLevels,
-  writePerformance,
-} from '#views/performance.js';
+import { roundLevels, writeLevels } from '#views/levels.js';
+import { createMetricsView, createPerformance, createSummaryView, writePerformance } from '#views/performance.js';
 import { createLimitsView } from '#views/limits.js';
 import { createRebalanceView, listRebalances } from '#views/rebalances.js';
 import { computeRunFractions } from '#views/report/figures.js';

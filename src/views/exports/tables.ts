@@ -28,7 +28,7 @@ import {
 } from '../formats/batch.js';
 import { PART_WRITERS } from '../formats/columnar.js';
 import { createClosingFile, createOpeningFile, type IndexFile, type SessionFile } from '../index-files.js';
-import { produceLevels } from '../performance.js';
+import { produceLevels } from '../levels.js';
 import { produceBreaches, produceLimits } from '../limits.js';
 import { produceRebalances, produceTrades } from '../rebalances.js';
 import { readStoredLabels, roundOnDay } from '../run-columns.js';

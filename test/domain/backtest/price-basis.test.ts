@@ -4,7 +4,7 @@ import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
-import { createIndexLevels } from '#views/performance.js';
+import { createIndexLevels } from '#views/levels.js';
 import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';

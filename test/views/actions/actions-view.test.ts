@@ -3,7 +3,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openMarketOn } from '#domain/market/session-market.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import { createActionsView, createProFormaRows, readHoldingsAtEnd } from '#views/actions.js';
-import { createIndexLevels } from '#views/performance.js';
+import { createIndexLevels } from '#views/levels.js';
 import { exportEvents } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';

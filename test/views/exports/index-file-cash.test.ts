@@ -7,7 +7,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/base/time.js';
 import { createComposition } from '#services/daily-plans/checks.js';
 import { produceClosing, produceOpening } from '#views/exports/tables.js';
-import { produceLevels } from '#views/performance.js';
+import { produceLevels } from '#views/levels.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { run, createColumns } from '../../domain/backtest/random-run.js';
 import { simulateSigned, WEEK } from '../../domain/backtest/signed-case.js';

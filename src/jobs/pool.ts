@@ -428,6 +428,10 @@ export function createPool(options: PoolOptions): ThreadPool {
         isAlive: () => isSettled || isThreadAlive(state, cells),
       } satisfies TaskRun<never>;
     },
+    async restUnused() {
+      const unusedLanes = Object.values(lanes).filter(({ latest, running }) => latest.size === 0 && running[0] === 0);
+      await Promise.all(unusedLanes.map((lane) => restThreads(lane, lane.prepared)));
+    },
     load: (lane) => lanes[lane].waiting.length + lanes[lane].running[0]!,
     async close() {
       await Promise.all(

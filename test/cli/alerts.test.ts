@@ -22,6 +22,7 @@ const expressions = [
 async function listExposedNames(): Promise<ReadonlySet<string>> {
   const load = { waiting: 0, running: 0, places: 1, oldestSeconds: null };
   const metrics = createMetrics({
+    measuresProcess: true,
     version: '1',
     commit: '1',
     jobs: async () => ({ pending: 0, running: 0 }),

@@ -6,9 +6,6 @@ import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import { isLoopbackName, maskUrlPasswords } from '#base/addresses.js';
 import { isStoreUnavailable } from '#domain/base/refusals.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
-import { collectGarbage } from '#kernels/memory/collect-garbage.js';
-import { trimMemory } from '#kernels/memory/paged-memory.js';
-import { endIdleProcesses } from '#market/serve/process-pool.js';
 import { formatTicker } from '#market/synthetic/names.js';
 import { createAddressCheck, issueKey } from '#services/keys/keys.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
@@ -264,7 +261,7 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
 
 /** Prepares for the first requests after the start: runs practice jobs, and checks the templates. */
 async function prepare(
-  { resumed, listTemplateChecks }: Service,
+  { resumed, listTemplateChecks, freeStartMemory }: Service,
   settings: Settings,
   log: Pick<Logger, 'error'>,
 ): Promise<void> {
@@ -277,18 +274,11 @@ async function prepare(
   await runPreparation(
     [
       ...(settings.readOnly ? [] : [{ name: 'practice jobs', run: () => runPracticeJobs(settings) }]),
-      { name: 'processes of the practice', run: () => endIdleProcesses() },
       { name: 'methodology templates', run: () => runPreparation(listTemplateChecks(), log) },
-      { name: 'garbage collection', run: () => freePreparationMemory() },
+      { name: 'memory of the start', run: () => freeStartMemory() },
     ],
     log,
   );
-}
-
-/** Returns the memory of the preparation to the system. */
-async function freePreparationMemory(): Promise<void> {
-  await collectGarbage();
-  trimMemory();
 }
 
 interface StartOptions {

@@ -764,6 +764,8 @@ export interface Service {
    * for the checks.
    */
   listTemplateChecks(): readonly PreparationStep[];
+  /** Frees the memory that the start and the preparation of this process have used. */
+  freeStartMemory(): Promise<void>;
   /** Stops accepting work. Readiness fails and new jobs are refused; other requests are still answered. */
   drain(): void;
   /** Puts running jobs back into the queue. Then closes the components, the last opened first. */
@@ -961,6 +963,7 @@ async function composeOn(
     hasKeys: () => accountability.hasProvider || keys.areConfigured(),
     resumed: resumption,
     listTemplateChecks: indices.listTemplateChecks,
+    freeStartMemory: core.freeStartMemory,
     drain() {
       stopController.abort();
       jobs.drain();

@@ -155,6 +155,8 @@ export interface Core extends Context, MarketComponents, CallbackDeliveries {
   readonly onExposures: (runId: string) => void;
   /** Returns true if documents and jobs are available. */
   readonly isReachable: () => boolean;
+  /** Frees the memory that the start and the preparation of this process have used. */
+  readonly freeStartMemory: () => Promise<void>;
 }
 
 export interface CoreInput {
@@ -185,7 +187,7 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
   const engineVersion = readEngineVersion();
   const calendars = await openLiveCalendars(store.documents, log);
-  const metrics = openMetrics({ version: engineVersion, home, settings, store, work: () => ({ ...work, pool }) });
+  const metrics = openMetrics({ role, version: engineVersion, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
   const listChecks = () => [
     disk.check,
@@ -258,12 +260,14 @@ export async function openCore({ role, home, settings, log, onDefect, resources 
     checks: listChecks(),
     onExposures: (runId) => warmUp?.noteRequest(runId),
     isReachable: () => isReachable(store),
+    freeStartMemory: work.freeStartMemory,
   };
 }
 
 const isReachable = ({ shared }: Store): boolean => shared?.fault() === undefined;
 
 interface MetricsInput {
+  readonly role: Role;
   readonly version: string;
   readonly home: Home;
   readonly settings: Settings;
@@ -272,7 +276,7 @@ interface MetricsInput {
   readonly work: () => { readonly jobs: JobSystem; readonly pool: ComputePool };
 }
 
-function openMetrics({ version, home, settings, store, work }: MetricsInput): Metrics {
+function openMetrics({ role, version, home, settings, store, work }: MetricsInput): Metrics {
   /** Reads figures about jobs. Rejects while the database is unavailable; the figures are then left out. */
   const askJobs = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
     if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
@@ -280,6 +284,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
   };
   const { shared } = store;
   return createMetrics({
+    measuresProcess: role !== 'practice',
     version,
     commit: readBuildInfo()?.commit ?? '',
     jobs: () => askJobs((jobs) => jobs.counts()),
@@ -319,14 +324,14 @@ const SWEEP_MS = 1000;
  * After an idle period, ends the processes that wait for data, and returns unused memory of the main thread and of
  * `malloc` to the system.
  */
-async function freeMemory(): Promise<void> {
+async function freeMemory(heapBytesMin = HEAP_BYTES_MIN): Promise<void> {
   endIdleProcesses();
-  await collectGrownHeap(HEAP_BYTES_MIN);
+  await collectGrownHeap(heapBytesMin);
   await sleep(SWEEP_MS, undefined, { ref: false });
   trimMemory();
 }
 
-interface Work extends Pick<Core, 'jobs' | 'pausedKinds'> {
+interface Work extends Pick<Core, 'jobs' | 'pausedKinds' | 'freeStartMemory'> {
   readonly pool: ComputePool;
 }
 
@@ -399,7 +404,11 @@ async function openWork(input: WorkInput): Promise<Work> {
   const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
   const keeper = createRetainedPartsStore(documents, getBuildVersion());
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
-  return { pool, jobs, pausedKinds };
+  const freeStartMemory = async (): Promise<void> => {
+    await threadPool.restUnused();
+    await freeMemory(0);
+  };
+  return { pool, jobs, pausedKinds, freeStartMemory };
 }
 
 /** Returns the path of an artifact's file. First fetches the artifacts that it refers to into the same folder. */

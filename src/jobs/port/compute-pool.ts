@@ -20,6 +20,8 @@ export interface ComputePool {
 export interface ThreadPool extends Omit<ComputePool, 'run'> {
   /** See `ComputePool.run`. */
   run<N extends TaskName>(order: ThreadOrder<N>): TaskRun<TaskOutput<N>>;
+  /** Lets threads that have not run a task yet free the memory of their start. */
+  restUnused(): Promise<void>;
 }
 
 export interface ThreadOrder<N extends TaskName> extends Omit<TaskOrder<N>, 'input'> {

@@ -65,6 +65,8 @@ export interface Metrics {
 }
 
 export interface MetricsSources {
+  /** True to measure the process as well. A process has at most one such service: its measurement never ends. */
+  readonly measuresProcess: boolean;
   readonly version: string;
   /** Commit of the build; empty if unknown. */
   readonly commit: string;
@@ -97,7 +99,7 @@ export function createMetrics(sources: MetricsSources): Metrics {
   const { version, commit, jobs, lanes, tasks, homeBytes, freeBytes, shared, database, backupAge, objectRequests } =
     sources;
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  if (sources.measuresProcess) collectDefaultMetrics({ register: registry });
   const registers = [registry];
   const addGauge = createGaugeFunction(registers);
   const requests = createRequestTimes(registers);

@@ -4,6 +4,7 @@ import { createMetrics } from '#services/shared/metrics.js';
 /** Creates the metrics of a service. The service has pending and running jobs and a home of two parts. */
 function renderMetrics(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
+    measuresProcess: true,
     version: '1.2.3',
     commit: '0123456789abcdef',
     jobs: async () => ({ pending: 4, running: 1 }),

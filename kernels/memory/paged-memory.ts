@@ -294,6 +294,24 @@ export function trimMemory(): void {
   loadSystemCalls()?.trim?.(0);
 }
 
+/** Numbers of the options of mallopt in the GNU library. */
+const TRIM_THRESHOLD = -1;
+const MMAP_THRESHOLD = -3;
+/** Free memory at the end of an arena of the GNU library above which it returns to the system. */
+const FREE_END_BYTES_MAX = 2 ** 20;
+/** Size from which the GNU library maps memory separately. It is the maximum that the library accepts. */
+const MAPPED_BYTES_MIN = 32 * 2 ** 20;
+
+/**
+ * Limits the freed memory at the end of the arenas of all threads, which `trimMemory` cannot return. By default, the
+ * GNU library raises the limit to 64 MiB when the process frees large memory. Call it once per process.
+ */
+export function limitFreedMemory(): void {
+  const { setOption } = loadSystemCalls() ?? {};
+  setOption?.(TRIM_THRESHOLD, FREE_END_BYTES_MAX);
+  setOption?.(MMAP_THRESHOLD, MAPPED_BYTES_MIN); // without this, the first option fixes the size at its current value
+}
+
 /** Memory of this thread that is backed by files with unchanged pages. */
 const pagedMemories = new WeakSet<ArrayBufferLike>();
 
@@ -458,6 +476,8 @@ interface SystemCalls {
   readonly copyFrom: (to: Uint8Array, from: number, bytes: number) => void;
   /** Returns freed memory to the system except for `keptBytes` bytes; absent if the library does not support it. */
   readonly trim?: (keptBytes: number) => number;
+  /** Sets an option of `malloc`; absent like `trim`. */
+  readonly setOption?: (option: number, value: number) => number;
 }
 
 let calls: SystemCalls | null | undefined;
@@ -491,7 +511,10 @@ function openCalls(): SystemCalls | null {
       mapAgain: system.func('intptr_t mremap(uintptr_t, size_t, size_t, int)') as unknown as SystemCalls['mapAgain'],
       unmap: system.func('int munmap(uintptr_t, size_t)') as unknown as SystemCalls['unmap'],
       copyFrom: copyMemory,
-      ...(isGnuLibrary ? { trim: system.func('int malloc_trim(size_t)') as unknown as SystemCalls['trim'] & {} } : {}),
+      ...(isGnuLibrary && {
+        trim: system.func('int malloc_trim(size_t)') as unknown as SystemCalls['trim'] & {},
+        setOption: system.func('int mallopt(int, int)') as unknown as SystemCalls['setOption'] & {},
+      }),
     };
   } catch {
     return null; // koffi is an optional package.

@@ -93,6 +93,7 @@ export function closeMarkets(): void {
 releaseAtRest(() => {
   latestMatrix = undefined;
   lastModel = undefined;
+  openedEngine = undefined; // its arena keeps the largest size that a task needed
 });
 
 /**

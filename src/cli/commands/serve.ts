@@ -6,6 +6,7 @@ import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import { isLoopbackName, maskUrlPasswords } from '#base/addresses.js';
 import { isStoreUnavailable } from '#domain/base/refusals.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
+import { limitFreedMemory } from '#kernels/memory/paged-memory.js';
 import { formatTicker } from '#market/synthetic/names.js';
 import { createAddressCheck, issueKey } from '#services/keys/keys.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
@@ -242,6 +243,7 @@ async function run(role: Role, { settings, ineffective }: EffectiveSettings, por
   const stopSignal = awaitStopSignal(); // Registered before the announcement, because a supervisor may answer it with a signal.
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
+  limitFreedMemory();
   if (role === 'service' && settings.warmUp) void prepare(service, settings, log);
 
   const signal = await stopSignal;

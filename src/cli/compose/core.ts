@@ -133,8 +133,8 @@ function createReadingLimit(settings: Settings, log: Logger): { close(): Promise
   return { close: async () => removeLimit() };
 }
 
-/** Minimum heap size of the main thread in bytes for a garbage collection. The live objects of a service take 55 MB. */
-const HEAP_BYTES_MIN = 80 * 2 ** 20;
+/** Minimum heap size of the main thread in bytes for a garbage collection. The live objects of a service take 35 to 45 MB. */
+const HEAP_BYTES_MIN = 48 * 2 ** 20;
 
 /** Component that must be closed when the service ends. */
 export interface Closable {

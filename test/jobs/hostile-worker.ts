@@ -55,6 +55,9 @@ const ENDLESS = Uint8Array.of(
   11,
 );
 
+/** Number of rests of this thread. */
+let rests = 0;
+
 /**
  * Tasks that the worker of the product must survive. A test pool uses this entry point in place of that of the product.
  */
@@ -68,7 +71,11 @@ const tasks = {
     return getHeapStatistics().total_heap_size + rows.length;
   },
   'heap-bytes': () => getHeapStatistics().total_heap_size,
-  rest: releaseMemory,
+  rest: async (input: Parameters<typeof releaseMemory>[0], control: TaskControl) => {
+    rests += 1;
+    return releaseMemory(input, control);
+  },
+  rests: () => rests,
   bytes: (size: number) => ({
     first: copyWithHash(new Uint8Array(size).fill(7)),
     nested: { second: copyWithHash('text') },

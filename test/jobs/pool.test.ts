@@ -55,6 +55,16 @@ describe('a thread that waits', () => {
     await pool.close();
   });
 
+  test('rests at once when asked, unless a thread of its lane has run a task', async () => {
+    const { pool, run } = openHostilePool({ workers: 1, restMs: 3_600_000 });
+    await pool.restUnused();
+    expect(await run('rests').output).toBe(1);
+    await pool.restUnused();
+    expect(await run('rests').output).toBe(1);
+    expect(await run('rests', null, undefined, 'light').output).toBe(2);
+    await pool.close();
+  });
+
   test('leaves the resident memory as before, after any number of threads', async () => {
     let onRested = (): void => {};
     const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => onRested() });

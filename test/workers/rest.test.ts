@@ -6,7 +6,7 @@ import { createReturnTerms } from '#domain/market/action-effects.js';
 import { computeGrowth, computeValueIndex } from '#domain/market/growth.js';
 import { type MarketHandle, shareMarket } from '#domain/market/market-data.js';
 import type { TaskControl } from '#jobs/tasks/messages.js';
-import { openCachedCalendars, openCachedMarket } from '#workers/input/inputs.js';
+import { openCachedCalendars, openCachedMarket, runOnEngine } from '#workers/input/inputs.js';
 import { releaseMemory } from '#workers/tasks.js';
 import { createMarket } from './bits-market.js';
 
@@ -37,4 +37,20 @@ test('another thread closes its market at rest and opens an equal one again', as
   const again = openAligned();
   expect(again).not.toBe(sm);
   expect(computeValueIndex(again, TERMS)).toEqual(before);
+});
+
+test('a thread at rest frees the arena of its kernels, and the next product has the same bits', async () => {
+  const n = 400;
+  const x = Float64Array.from({ length: n * n }, (_, k) => Math.sin(k));
+  const multiply = () =>
+    runOnEngine((engine) => {
+      const out = new Float64Array(n * n);
+      engine.gemm({ rows: n, inner: n, columns: n }, x, x, out);
+      return { out, bytes: engine.bytes() };
+    });
+  const before = await multiply();
+  expect(before.bytes).toBeGreaterThan(3 * x.byteLength); // two operands and the product
+  await releaseMemory({ prepared: threadId }, control);
+  expect(await runOnEngine((engine) => engine.bytes())).toBeLessThan(x.byteLength);
+  expect((await multiply()).out).toEqual(before.out);
 });

@@ -12,6 +12,7 @@ import {
   isWritten,
   limitMemory,
   findMemoryLimit,
+  loadSystemCalls,
   openPagedFile,
   findPagedFile,
   allocatePanels,
@@ -24,6 +25,7 @@ import { openTemporaryFolders } from '../../store/temporary-folder.js';
 const createFolder = openTemporaryFolders();
 const usualLimit = findMemoryLimit();
 const MIB = 2 ** 20;
+const canTrim = (): boolean => loadSystemCalls()?.trim !== undefined;
 let folder = '';
 
 beforeEach(async () => {
@@ -212,4 +214,30 @@ test('values outside files are read in place', () => {
     expect(copyInParts(values, buffer)).toBe(values);
   }
   expect(copyInParts(new Float64Array(0), buffer)).toHaveLength(0);
+});
+
+test.runIf(canTrim())('limited freed memory returns to the system without a trim', () => {
+  // A process of its own, because the limit cannot be taken back. 16 MiB are below the size that is mapped separately.
+  const program = `
+    import { createRequire } from 'node:module';
+    import { readFileSync } from 'node:fs';
+    import { limitFreedMemory } from ${JSON.stringify(new URL('../../../kernels/memory/paged-memory.js', import.meta.url).href)};
+    const { load } = createRequire(${JSON.stringify(import.meta.url)})('koffi');
+    const system = load(null);
+    const [malloc, fill, free] = ['void *malloc(size_t)', 'void *memset(void *, int, size_t)', 'void free(void *)'].map((f) => system.func(f));
+    const readBytes = () => Number(readFileSync('/proc/self/statm', 'utf8').split(' ')[1]) * 4096;
+    limitFreedMemory();
+    const before = readBytes();
+    const memory = malloc(${16 * MIB});
+    fill(memory, 1, ${16 * MIB});
+    const held = readBytes();
+    free(memory);
+    console.log(JSON.stringify([held - before, readBytes() - before]));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  });
+  expect(stderr).toBe('');
+  const [held, left] = JSON.parse(stdout) as [number, number];
+  expect(held).toBeGreaterThan(15 * MIB);
+  expect(left).toBeLessThan(4 * MIB);
 });

@@ -182,3 +182,10 @@ test('metrics for an autoscaler report the wait of the oldest job, and running j
   expect(text).toContain('divisor_lane_busy_ratio{lane="heavy"} 0.5');
   expect(text).toContain('divisor_lane_busy_ratio{lane="light"} 0');
 });
+
+test('metrics of a temporary service contain no figures of the process, whose measurement would never end', async () => {
+  const lines = async (measuresProcess: boolean) => (await renderMetrics({ measuresProcess }).expose()).text;
+  expect(await lines(true)).toContain('nodejs_eventloop_lag_seconds');
+  expect(await lines(false)).not.toMatch(/^(?:nodejs|process)_/m);
+  expect(await lines(false)).toContain('divisor_jobs{state="pending"} 4');
+});

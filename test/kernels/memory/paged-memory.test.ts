@@ -217,7 +217,7 @@ test('values outside files are read in place', () => {
 });
 
 test.runIf(canTrim())('limited freed memory returns to the system without a trim', () => {
-  // A process of its own, because the limit cannot be taken back. 16 MiB are below the size that is mapped separately.
+  // A separate process, because the limit cannot be taken back. 16 MiB are below the size that is mapped separately.
   const program = `
     import { createRequire } from 'node:module';
     import { readFileSync } from 'node:fs';

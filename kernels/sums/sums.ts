@@ -40,6 +40,37 @@ export function sumHoldingValue(
   return a + b + (c + d);
 }
 
+/** Securities with the positions of their weights. */
+export interface PlacedHolding extends HoldingValue {
+  /** Position of each security's weight in a row of weights, ascending, at least [count]. */
+  readonly slots: Int32Array;
+}
+
+/** Row of weights of a holding with a known value. */
+export interface WeightsRow {
+  readonly value: number;
+  /** Weights, and the start of the row in them. */
+  readonly weights: Float64Array;
+  readonly to: number;
+}
+
+/**
+ * Writes the weights of a holding in one session: units times unit values, divided by the value. Other cells of the row
+ * do not change.
+ * @param panel    Unit value of each security, [sessions x securities].
+ * @param row      Start of the row of the session.
+ * @cost           count multiplications and divisions.
+ * @source         Definition; bit-identical on every engine.
+ */
+export function writeHoldingWeights(
+  panel: Float64Array,
+  row: number,
+  { columns, slots, units, count }: PlacedHolding,
+  { value, weights, to }: WeightsRow,
+): void {
+  for (let k = 0; k < count; k++) weights[to + slots[k]!] = (units[k]! * panel[row + columns[k]!]!) / value;
+}
+
 /**
  * Number of terms that are added sequentially at the leaves of the tree. It is large enough to outweigh the cost of the
  * recursion, and small enough to keep the accuracy.

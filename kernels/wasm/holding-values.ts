@@ -1,5 +1,5 @@
 /**
- * Computes the values of a holding on consecutive sessions: see `sums/holding-values`. Processes four sessions at a
+ * Computes the values of a holding on consecutive sessions: see `sumHoldingValue`. Processes four sessions at a
  * time, so that units and columns are read once for all four.
  * @param rows address of the first session's row. @param stride bytes of a row. @param columns int32; 0 for adjacent
  * securities that begin at `rows`. @param out float64, one per session
@@ -136,6 +136,54 @@ function finishColumnSum(ab: v128, cd: v128, row: usize, columns: usize, units: 
   for (let k = 0; k < rest; k++)
     a += load<f64>(units + (<usize>k << 3)) * load<f64>(row + getColumnAddress(columns + (<usize>k << 2), 0));
   return a + f64x2.extract_lane(ab, 1) + (f64x2.extract_lane(cd, 0) + f64x2.extract_lane(cd, 1));
+}
+
+/**
+ * Computes the weights of a holding in one session: see `writeHoldingWeights`.
+ * @param row address of the session's row. @param columns int32; 0 for adjacent securities that begin at `row` and whose
+ * weights begin at `out`. @param slots int32: positions of the weights in `out`. @param value value of the holding
+ */
+export function holdingWeights(
+  row: usize, columns: usize, slots: usize, units: usize, count: i32, value: f64, out: usize,
+): void {
+  if (columns == 0) weighRun(row, units, count, value, out);
+  else weighColumns(row, columns, slots, units, count, value, out);
+}
+
+function weighRun(row: usize, units: usize, count: i32, value: f64, out: usize): void {
+  const values = f64x2.splat(value);
+  let k = 0;
+  for (; k + 4 <= count; k += 4) {
+    v128.store(out, f64x2.div(f64x2.mul(v128.load(units), v128.load(row)), values));
+    v128.store(out, f64x2.div(f64x2.mul(v128.load(units, 16), v128.load(row, 16)), values), 16);
+    units += 32;
+    row += 32;
+    out += 32;
+  }
+  for (; k < count; k++) {
+    store<f64>(out, (load<f64>(units) * load<f64>(row)) / value);
+    units += 8;
+    row += 8;
+    out += 8;
+  }
+}
+
+function weighColumns(
+  row: usize, columns: usize, slots: usize, units: usize, count: i32, value: f64, out: usize,
+): void {
+  const values = f64x2.splat(value);
+  let k = 0;
+  for (; k + 2 <= count; k += 2) {
+    const prices = loadPair(row, getColumnAddress(columns, 0), getColumnAddress(columns, 4));
+    const weights = f64x2.div(f64x2.mul(v128.load(units), prices), values);
+    store<f64>(out + getColumnAddress(slots, 0), f64x2.extract_lane(weights, 0));
+    store<f64>(out + getColumnAddress(slots, 4), f64x2.extract_lane(weights, 1));
+    units += 16;
+    columns += 8;
+    slots += 8;
+  }
+  if (k < count)
+    store<f64>(out + getColumnAddress(slots, 0), (load<f64>(units) * load<f64>(row + getColumnAddress(columns, 0))) / value);
 }
 
 /** Returns the byte offset of a security from the beginning of a row. */

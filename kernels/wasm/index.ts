@@ -2,7 +2,7 @@ export { cholesky, choleskyScratch } from './cholesky';
 export { centreGroups, centreRows, columnSquaresAbout, columnSums, selectColumns, squaredRowSums } from './columns';
 export { gemm, gemmScratch } from './gemm';
 export { halvingChoices, halvingChoicesScratch } from './halving-choices';
-export { holdingValues } from './holding-values';
+export { holdingValues, holdingWeights } from './holding-values';
 export { useNative } from './native';
 export { writeNumber, writeNumbers } from './number-text';
 export { bootstrapPaths, gaussianPaths } from './simulate-paths';

@@ -1,43 +1,55 @@
 import { allocatePages } from '#kernels/engines/value-panel.js';
 import { allocateWork, isWorkPaged } from '#kernels/memory/paged-memory.js';
 
-/** Numbers appended one at a time, in memory that doubles when it is full. */
-export interface GrowingNumbers<A extends Int32Array | Float64Array> {
-  readonly length: number;
-  push(value: number): void;
-  /** Returns the numbers so far, without copying. */
-  values(): A;
-}
+type Column = Int32Array | Float64Array;
+type Columns<C> = { readonly [M in keyof C]: Column };
 
-/** @param expected likely number of values. Memory for them is allocated with the first one. */
-export const createGrowingIntegers = (expected = FIRST_LENGTH): GrowingNumbers<Int32Array> =>
-  createGrowingArray(expected, (length) => new Int32Array(length));
-/** @param expected as in `createGrowingIntegers` */
-export const createGrowingFloats = (expected = FIRST_LENGTH): GrowingNumbers<Float64Array> =>
-  createGrowingArray(expected, (length) => new Float64Array(length));
+/**
+ * Table to which rows are appended one at a time. A row costs one check of the space for all columns: a call per number
+ * takes ten times as long.
+ */
+export interface GrowingTable<C extends Columns<C>> {
+  /** Number of rows. */
+  length: number;
+  /** Memory of the columns, which is replaced when it is full. */
+  columns: C;
+  /** Number of rows in `columns`. */
+  capacity: number;
+  /** Likely number of rows. Memory for them is allocated with the first one. */
+  readonly expected: number;
+}
 
 const FIRST_LENGTH = 16;
 
-function createGrowingArray<A extends Int32Array | Float64Array>(
-  expected: number,
-  create: (length: number) => A,
-): GrowingNumbers<A> {
-  let memory = create(0);
-  let length = 0;
-  return {
-    get length() {
-      return length;
-    },
-    push(value) {
-      if (length === memory.length) {
-        const largerMemory = create(Math.max(FIRST_LENGTH, expected, 2 * length));
-        largerMemory.set(memory);
-        memory = largerMemory;
-      }
-      memory[length++] = value;
-    },
-    values: () => memory.subarray(0, length) as A,
-  };
+/** @param columns empty columns. @param expected likely number of rows */
+export function createGrowingTable<C extends Columns<C>>(columns: C, expected: number = FIRST_LENGTH): GrowingTable<C> {
+  return { length: 0, columns, capacity: 0, expected };
+}
+
+/** Appends a row of zeros. @returns its position in the columns of the table, which are read after this call */
+export function appendRow<C extends Columns<C>>(table: GrowingTable<C>): number {
+  if (table.length === table.capacity) grow(table);
+  return table.length++;
+}
+
+function grow<C extends Columns<C>>(table: GrowingTable<C>): void {
+  table.capacity = Math.max(FIRST_LENGTH, table.expected, 2 * table.length);
+  table.columns = mapColumns(table.columns, (column) => {
+    const larger = column instanceof Int32Array ? new Int32Array(table.capacity) : new Float64Array(table.capacity);
+    larger.set(column);
+    return larger;
+  });
+}
+
+/** Returns the rows so far, without copying. */
+export function listRows<C extends Columns<C>>({ columns, length }: GrowingTable<C>): C {
+  return mapColumns(columns, (column) => column.subarray(0, length));
+}
+
+/** @param change returns a column of the same type */
+function mapColumns<C extends Columns<C>>(columns: C, change: (column: Column) => Column): C {
+  const entries = Object.entries<Column>(columns);
+  return Object.fromEntries(entries.map(([name, column]) => [name, change(column)])) as C; // the members keep their types
 }
 
 const PAGE_BYTES = 2 ** 16;

@@ -1,4 +1,4 @@
-import { createGrowingFloats, createGrowingIntegers, type GrowingNumbers } from '#base/memory.js';
+import { appendRow, createGrowingTable, type GrowingTable, listRows } from '#base/memory.js';
 import { findFirstAtLeast, isEqual } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { Series } from '../datapoints/series.js';
@@ -64,9 +64,7 @@ interface ShareRecord {
 }
 
 export interface ShareRecorder {
-  readonly time: GrowingNumbers<Int32Array>;
-  readonly slot: GrowingNumbers<Int32Array>;
-  readonly shares: GrowingNumbers<Float64Array>;
+  readonly changes: GrowingTable<ShareRecord>;
   /** Latest recorded numbers of shares by slot, [H]. */
   readonly latest: Float64Array;
 }
@@ -77,22 +75,20 @@ export function createShareRecorder(
   slotCount: number,
 ): ShareRecorder | null {
   if (fills !== 'all' || isBrief === true) return null;
-  const expected = slotCount * targets.length;
+  const columns = { time: new Int32Array(0), slot: new Int32Array(0), shares: new Float64Array(0) };
   return {
-    time: createGrowingIntegers(expected),
-    slot: createGrowingIntegers(expected),
-    shares: createGrowingFloats(expected),
+    changes: createGrowingTable<ShareRecord>(columns, slotCount * targets.length),
     latest: new Float64Array(slotCount),
   };
 }
 
-export function recordShares(recorder: ShareRecorder, time: number, slot: number, shares: number): void {
-  const { latest } = recorder;
+export function recordShares({ latest, changes }: ShareRecorder, time: number, slot: number, shares: number): void {
   if (latest[slot] === shares) return;
   latest[slot] = shares;
-  recorder.time.push(time);
-  recorder.slot.push(slot);
-  recorder.shares.push(shares);
+  const row = appendRow(changes);
+  changes.columns.time[row] = time;
+  changes.columns.slot[row] = slot;
+  changes.columns.shares[row] = shares;
 }
 
 /** Returns a function that reads the index shares at moments, by slot. Moments in ascending order are read once. */
@@ -113,12 +109,6 @@ export function createShareReader(
     return held;
   };
 }
-
-export const finishShareRecord = ({ time, slot, shares }: ShareRecorder): ShareRecord => ({
-  time: time.values(),
-  slot: slot.values(),
-  shares: shares.values(),
-});
 
 /** Weight changes that do not come from prices, as fractions of the value at the previous close, by session. */
 export interface Transfers {
@@ -337,8 +327,7 @@ function listChanges({ counts, columns, from, to }: CountedSeries): CountTimelin
   const H = columns.length;
   const largestCount = CHANGES_MAX * H * (to - from);
   const starts = new Int32Array(to - from + 2);
-  const slots = createGrowingIntegers();
-  const values = createGrowingFloats();
+  const changes = createGrowingTable({ slots: new Int32Array(0), values: new Float64Array(0) });
   const row = new Float64Array(H);
   const statedCounts = new Float64Array(H).fill(Number.NaN);
   for (let session = from; session <= to; session++) {
@@ -348,13 +337,14 @@ function listChanges({ counts, columns, from, to }: CountedSeries): CountTimelin
       if (value === statedCounts[slot] || !(value > 0)) continue;
       statedCounts[slot] = value;
       if (session === from) continue;
-      slots.push(slot);
-      values.push(value);
+      const change = appendRow(changes);
+      changes.columns.slots[change] = slot;
+      changes.columns.values[change] = value;
     }
-    if (slots.length > largestCount) return null;
-    starts[session - from + 1] = slots.length;
+    if (changes.length > largestCount) return null;
+    starts[session - from + 1] = changes.length;
   }
-  return { starts, slots: slots.values(), values: values.values() };
+  return { starts, ...listRows(changes) };
 }
 
 /** Terms on which a book follows share counts between reviews. */
@@ -402,12 +392,8 @@ export interface CountFactors {
   count: number;
 }
 
-/** Recorded share-count changes, in the form of `ShareChanges`. */
 interface AdoptedChanges {
-  readonly session: GrowingNumbers<Int32Array>;
-  readonly column: GrowingNumbers<Int32Array>;
-  readonly before: GrowingNumbers<Float64Array>;
-  readonly after: GrowingNumbers<Float64Array>;
+  readonly rows: GrowingTable<ShareChanges>;
   /** Session of the latest adopted change; negative if there is none. */
   latest: number;
 }
@@ -441,10 +427,12 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
     values: new Float64Array(slotCount),
     factors: { places: new Int32Array(slotCount), values: new Float64Array(slotCount), count: 0 },
     changes: {
-      session: createGrowingIntegers(),
-      column: createGrowingIntegers(),
-      before: createGrowingFloats(),
-      after: createGrowingFloats(),
+      rows: createGrowingTable<ShareChanges>({
+        session: new Int32Array(0),
+        column: new Int32Array(0),
+        before: new Float64Array(0),
+        after: new Float64Array(0),
+      }),
       latest: -1,
     },
   };
@@ -452,9 +440,7 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
 
 /** Returns the changes that a book adopted. Returns undefined if the book follows no share counts. */
 export function listAdoptedChanges({ shareCounts }: Pick<CountedState, 'shareCounts'>): ShareChanges | undefined {
-  if (shareCounts === null) return undefined;
-  const { session, column, before, after } = shareCounts.changes;
-  return { session: session.values(), column: column.values(), before: before.values(), after: after.values() };
+  return shareCounts === null ? undefined : listRows(shareCounts.changes.rows);
 }
 
 /** Part of a book's state that contains share counts. */

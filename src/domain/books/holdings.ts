@@ -2,24 +2,24 @@ import { SESSIONS_PER_CALL } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/sums.js';
 import { readPanelRow } from '../market/session-market.js';
 import { computePriceLevel, recordShares, type ShareMoment, toShareTime } from './book.js';
-import { type BookState, countSessionsAhead, findRowOffset, isOneRunOf } from './state.js';
+import { type BookState, countSessionsAhead, findRowOffset } from './state.js';
 
 /**
  * Returns the book value relative to the start of the holding period. The same pass sums later sessions on which the
  * units probably stay unchanged, so that the holdings are read only once.
  */
 export function computeBookValue(state: BookState, session: number): number {
-  const { sm } = state;
+  const { sm, columns } = state;
   const { index, panel } = state.tables;
-  const { heldColumns, units, count, isOneRun } = state.holdings;
+  const { heldColumns, heldSlots, units, count } = state.holdings;
   const { ahead } = state.period;
   if (ahead.period === state.period.number && session > ahead.from && session < ahead.to)
     return ahead.values[session - ahead.from]!;
   const row = readPanelRow(sm, session);
-  const holding = { columns: heldColumns, units, count, money: state.period.cash };
+  const holding = { columns: heldColumns, slots: heldSlots, units, count, money: state.period.cash };
   if (panel === undefined) return sumHoldingValue(index, row, holding);
   if (!panel.has(ahead, state.period.number))
-    panel.load(holding, { isRun: isOneRun, owner: ahead, version: state.period.number });
+    panel.load(holding, { width: columns.length, owner: ahead, version: state.period.number });
   ahead.period = state.period.number;
   ahead.from = session;
   ahead.to = findNextUnitChange(state, session);
@@ -68,7 +68,6 @@ export function beginHoldingPeriod(state: BookState, session: number): void {
   state.period.number++;
   if (state.series.reinvested === null) holdUnits(state, session);
   else holdIndexShares(state, session);
-  state.holdings.isOneRun = isOneRunOf(state.holdings.heldColumns, state.holdings.count);
   state.period.count = state.holdings.count;
   if (state.series.reinvested !== null) stateLevel(state, session);
   state.period.value = value[position]!;

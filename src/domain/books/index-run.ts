@@ -341,11 +341,12 @@ function countShares(book: Book, growth: GrowthTerms): IndexSharesReader {
       (findCarriedUnder(sm, table, session, columns[k]!) * rates.rateAt(session, columns[k]!));
     const shares = new Float64Array(columns.length);
     const factors = new Float64Array(columns.length);
-    const readFloatShares = createFloatShareReader(sm, session, changes);
+    const counts = listFloatShares(sm, session, { columns, changes });
     for (let k = 0; k < columns.length; k++) {
-      shares[k] = held?.[slotOf[columns[k]!]!] || computeShares(composition.weights[k]!, k);
-      const count = readFloatShares(columns[k]!);
-      factors[k] = count > 0 ? shares[k]! / count : 0;
+      const slot = slotOf[columns[k]!]!;
+      const heldShares = held === undefined || slot < 0 ? 0 : held[slot]!;
+      shares[k] = heldShares === 0 ? computeShares(composition.weights[k]!, k) : heldShares;
+      factors[k] = counts[k]! > 0 ? shares[k]! / counts[k]! : 0;
     }
     return { ...decisionDates, shares, factors };
   };
@@ -370,11 +371,13 @@ function readDecisionDates(
 /** Maximum age in sessions of a share count. */
 const COUNT_SESSIONS_MAX = 5;
 
-/**
- * Returns a function that computes shares outstanding times free float. Free float is 1 by default. The result is NaN
- * without a share count.
- */
-function createFloatShareReader(sm: SessionMarket, session: number, changes: CountChanges): (column: number) => number {
+interface CountedColumns {
+  readonly columns: Int32Array;
+  readonly changes: CountChanges;
+}
+
+/** Returns shares outstanding times free float, [n]. Free float is 1 by default. NaN without a share count. */
+function listFloatShares(sm: SessionMarket, session: number, { columns, changes }: CountedColumns): Float64Array {
   const { fields, reference } = sm.market;
   const row = sm.rows.isMerged(session) ? -1 : sm.rows.startOf(session);
   const findLatest = (panel: Float64Array | undefined, column: number): number => {
@@ -393,14 +396,16 @@ function createFloatShareReader(sm: SessionMarket, session: number, changes: Cou
   const outstanding = fields.get('SHARES_OUTSTANDING');
   const float = fields.get('FREE_FLOAT');
   const isStated = reference.columns.includes('FREE_FLOAT');
-  return (column) => {
+  const counts = new Float64Array(columns.length);
+  for (let k = 0; k < columns.length; k++) {
+    const column = columns[k]!;
     const latestFloat = findLatest(float, column);
     const statedFloat = isStated ? readReference(reference, sm.identifiers[column]!, 'FREE_FLOAT', until) : null;
-    return (
+    counts[k] =
       findLatest(outstanding, column) *
-      (latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1)
-    );
-  };
+      (latestFloat === latestFloat ? latestFloat : typeof statedFloat === 'number' ? statedFloat : 1);
+  }
+  return counts;
 }
 
 /** Factors of splits and rights issues on share counts, by identifier, in the order of the actions. */

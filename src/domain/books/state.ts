@@ -1,10 +1,6 @@
-import {
-  allocateRetainedFloats,
-  createGrowingFloats,
-  createGrowingIntegers,
-  type GrowingNumbers,
-} from '#base/memory.js';
+import { allocateRetainedFloats, appendRow, createGrowingTable, type GrowingTable } from '#base/memory.js';
 import { getValuePanel, SESSIONS_PER_CALL, type ValuePanel } from '#kernels/engines/value-panel.js';
+import { writeHoldingWeights } from '#kernels/sums/sums.js';
 import { roundHalfAwayFromZero } from '../base/numbers.js';
 import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay } from '../base/time.js';
@@ -55,6 +51,7 @@ import {
   type StatedLevel,
   type Targets,
   toShareTime,
+  type Transfers,
   type UnfilledOrder,
 } from './book.js';
 import type { EventTerms, SessionEvents } from './events.js';
@@ -145,8 +142,6 @@ interface Holdings {
   readonly heldColumns: Int32Array;
   /** Position of each slot held since the start of the holding period, [H]. */
   readonly places: Int32Array;
-  /** True if the holdings are contiguous both in the market columns and in the weights row. */
-  isOneRun: boolean;
   /**
    * Index shares of securities that are not held yet, or are held in another number, by slot, [H]; 0 if they follow
    * from the weight.
@@ -205,13 +200,9 @@ interface SimulatedSession {
 }
 
 /** Transfers in the order in which they are recorded. */
-export interface TransferRecorder {
-  readonly at: GrowingNumbers<Int32Array>;
-  readonly slot: GrowingNumbers<Int32Array>;
-  readonly dividends: GrowingNumbers<Float64Array>;
-  readonly moved: GrowingNumbers<Float64Array>;
-  readonly keptAt: GrowingNumbers<Int32Array>;
-  readonly kept: GrowingNumbers<Float64Array>;
+interface TransferRecorder {
+  readonly rows: GrowingTable<Pick<Transfers, 'at' | 'slot' | 'dividends' | 'moved'>>;
+  readonly keptRows: GrowingTable<Pick<Transfers, 'keptAt' | 'kept'>>;
 }
 
 export type OpenOrder = { -readonly [K in keyof UnfilledOrder]: UnfilledOrder[K] };
@@ -304,43 +295,26 @@ export function findSlot({ slotOf, holdings: { isHeld, places } }: BookState, co
   return slot >= 0 && isHeld[slot] === 1 ? places[slot]! : -1;
 }
 
-/** Clears the weights row of a session. A book that holds every security overwrites the whole row anyway. */
-export function clearRow(state: BookState, session: number): void {
-  const { input, columns } = state;
-  const { count } = state.holdings;
-  const { weights } = state.series;
-  if (input.roomForWeights === undefined || input.isBrief || input.isSparse || count === columns.length) return;
-  const row = findRowOffset(state, session);
-  weights.fill(0, row, row + columns.length);
-}
-
 /** Writes the weights of a session, computed from the units. */
 export function writeRow(state: BookState, session: number): void {
-  const { input, sm, columns } = state;
-  const { index } = state.tables;
+  const { sm } = state;
+  const { index, panel } = state.tables;
   const { units, heldColumns, heldSlots, count } = state.holdings;
   const { weights } = state.series;
-  const { path } = state.running;
+  const { ahead, cash, number } = state.period;
   if (state.today.rowSession === session) return;
   state.today.rowSession = session;
   const from = readPanelRow(sm, session);
-  const row = findRowOffset(state, session);
-  if (input.isBrief) weights.fill(0, row, row + columns.length);
-  if (state.holdings.isOneRun) {
-    const to = row + heldSlots[0]!;
-    const position = from + heldColumns[0]!;
-    for (let k = 0; k < count; k++) weights[to + k] = (units[k]! * index[position + k]!) / path;
-  } else {
-    for (let k = 0; k < count; k++) weights[row + heldSlots[k]!] = (units[k]! * index[from + heldColumns[k]!]!) / path;
-  }
+  const row = { value: state.running.path, weights, to: findRowOffset(state, session) };
+  if (panel?.has(ahead, number)) return panel.weights(from, row);
+  clearRow(state, row.to);
+  writeHoldingWeights(index, from, { columns: heldColumns, slots: heldSlots, units, count, money: cash }, row);
 }
 
-/**
- * Returns true if the holdings are contiguous. Columns and slots both ascend, and slots are never further apart than
- * columns.
- */
-export function isOneRunOf(heldColumns: Int32Array, count: number): boolean {
-  return count > 0 && count - 1 === heldColumns[count - 1]! - heldColumns[0]!;
+/** Clears a row of weights that is not overwritten as a whole and may have other contents. */
+export function clearRow({ input, columns, holdings, series: { weights } }: BookState, row: number): void {
+  const hasContents = input.isBrief || (input.roomForWeights !== undefined && !input.isSparse);
+  if (hasContents && holdings.count < columns.length) weights.fill(0, row, row + columns.length);
 }
 
 export function appendSlot(state: BookState, slot: number): void {
@@ -699,10 +673,11 @@ function updateCount(
   const factor = after / before;
   if (factor === 1 || Math.abs(factor - 1) < threshold - EPSILON) return 1;
   adopted[slot] = after;
-  changes.session.push(session);
-  changes.column.push(column);
-  changes.before.push(before);
-  changes.after.push(after);
+  const row = appendRow(changes.rows);
+  changes.rows.columns.session[row] = session;
+  changes.rows.columns.column[row] = column;
+  changes.rows.columns.before[row] = before;
+  changes.rows.columns.after[row] = after;
   changes.latest = session;
   return factor;
 }
@@ -833,7 +808,6 @@ export function openBook(input: BookInput): BookState {
       units: new Float64Array(H),
       heldColumns: new Int32Array(H),
       places: new Int32Array(H),
-      isOneRun: false,
       expectedShares: new Float64Array(H),
       holdsBasket: false,
     },
@@ -868,12 +842,11 @@ export function openBook(input: BookInput): BookState {
 
 /** @param expected likely number of dividends */
 const createTransferRecorder = (expected: number): TransferRecorder => ({
-  at: createGrowingIntegers(expected),
-  slot: createGrowingIntegers(expected),
-  dividends: createGrowingFloats(expected),
-  moved: createGrowingFloats(expected),
-  keptAt: createGrowingIntegers(),
-  kept: createGrowingFloats(),
+  rows: createGrowingTable(
+    { at: new Int32Array(0), slot: new Int32Array(0), dividends: new Float64Array(0), moved: new Float64Array(0) },
+    expected,
+  ),
+  keptRows: createGrowingTable({ keptAt: new Int32Array(0), kept: new Float64Array(0) }),
 });
 
 function requireTaxes({ sm, growth, from, to }: BookInput, columns: Int32Array): void {
@@ -940,7 +913,6 @@ function resumeState(state: BookState, { end, orders }: BookResume): void {
     everHeld[slot] = 1;
   }
   state.period.count = state.holdings.count;
-  state.holdings.isOneRun = isOneRunOf(heldColumns, state.holdings.count);
   adoptCounts(state, { columns: end.held, ...(end.counts ? { counts: end.counts } : {}) });
   state.series.value[0] = end.value;
   state.series.cash[0] = end.cash;

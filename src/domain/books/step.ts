@@ -1,3 +1,4 @@
+import { appendRow, listRows } from '#base/memory.js';
 import { sumHoldingValue } from '#kernels/sums/sums.js';
 import { Refusal } from '../base/refusals.js';
 import { formatDay } from '../base/time.js';
@@ -28,12 +29,10 @@ import {
   type Conversion,
   type CountFactors,
   type Fill,
-  finishShareRecord,
   type FollowedClose,
   type Gap,
   listAdoptedChanges,
   type Targets,
-  type Transfers,
   type WeightMove,
 } from './book.js';
 import { computeExitFactor, convertPrice, listEvents } from './events.js';
@@ -58,7 +57,6 @@ import {
   roundShareNumber,
   roundShares,
   type SpunOffSecurity,
-  type TransferRecorder,
   writeRow,
 } from './state.js';
 import { fillOrder, listFillableOrders, tradeToTargetWeights, spreadProceeds, sumExitsBySide } from './trading.js';
@@ -223,7 +221,9 @@ function listGrowthFields({
   return {
     ...(drift === gross ? {} : { drift }),
     ...(exitShares.length === 0 ? {} : { exitShares: createExitSeries(exitShares, gross.length) }),
-    ...(transfers.at.length + transfers.keptAt.length === 0 ? {} : { transfers: finishTransfers(transfers) }),
+    ...(transfers.rows.length + transfers.keptRows.length === 0
+      ? {}
+      : { transfers: { ...listRows(transfers.rows), ...listRows(transfers.keptRows) } }),
     ...(reinvested === null || input.fills !== 'all' ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };
@@ -235,23 +235,12 @@ function createExitSeries(exitShares: BookState['record']['exitShares'], length:
   return series;
 }
 
-function finishTransfers({ at, slot, dividends, moved, keptAt, kept }: TransferRecorder): Transfers {
-  return {
-    at: at.values(),
-    slot: slot.values(),
-    dividends: dividends.values(),
-    moved: moved.values(),
-    keptAt: keptAt.values(),
-    kept: kept.values(),
-  };
-}
-
 /** Returns the adopted share-count changes and the index shares. */
 function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'shares'> {
   const shareChanges = listAdoptedChanges(state);
   return {
     ...(shareChanges === undefined ? {} : { shareChanges }),
-    ...(state.record.shares === null ? {} : { shares: finishShareRecord(state.record.shares) }),
+    ...(state.record.shares === null ? {} : { shares: listRows(state.record.shares.changes) }),
   };
 }
 
@@ -345,7 +334,6 @@ function beginSession(
 ): { readonly isStructural: boolean; readonly written: readonly number[] } {
   const { treatment } = state.input;
   if (treatment.amended) state.treatment = findTreatment(treatment, state.sm.sessions[session]!);
-  clearRow(state, session);
   const written = listWorthlessSecurities(state, session);
   const isStructural =
     state.sm.actions.isStructural[session] === 1 ||
@@ -380,14 +368,15 @@ function listWorthlessSecurities(state: BookState, session: number): number[] {
 function roundShareFactors(state: BookState, session: number, factors: CountFactors | null): void {
   if (factors === null || state.input.rounding === undefined) return;
   const { places, values, count } = factors;
-  const { before, after } = state.shareCounts!.changes;
+  const { rows } = state.shareCounts!.changes;
+  const { before, after } = rows.columns;
   const day = state.sm.sessions[session]!;
-  for (let i = 0, changeIndex = after.length - count; i < count; i++, changeIndex++) {
+  for (let i = 0, changeIndex = rows.length - count; i < count; i++, changeIndex++) {
     const exact = state.holdings.units[places[i]!]! * values[i]!;
     const rounded = roundShareNumber(state, day, exact);
     if (rounded === exact) continue;
     values[i]! *= rounded / exact;
-    after.values()[changeIndex] = before.values()[changeIndex]! * values[i]!;
+    after[changeIndex] = before[changeIndex]! * values[i]!;
   }
 }
 
@@ -453,8 +442,9 @@ function changeShares(state: BookState, session: number, { places, values, count
     countGrowth += (computeValueAt(state, session - 1, places[i]!) / path) * (values[i]! - 1);
   const isRecorded = !input.isBrief && !input.isSparse;
   if (isRecorded) {
-    transfers.keptAt.push(session - input.from);
-    transfers.kept.push(1 / countGrowth);
+    const kept = appendRow(transfers.keptRows);
+    transfers.keptRows.columns.keptAt[kept] = session - input.from;
+    transfers.keptRows.columns.kept[kept] = 1 / countGrowth;
   }
   for (let i = 0; i < count; i++) {
     const heldPosition = places[i]!;
@@ -482,14 +472,20 @@ function computeValueAt(
 }
 
 function recordTransfer(
-  { input, record: { transfers } }: BookState,
+  {
+    input,
+    record: {
+      transfers: { rows },
+    },
+  }: BookState,
   session: number,
   { slot, dividends, moved }: { readonly slot: number; readonly dividends: number; readonly moved: number },
 ): void {
-  transfers.at.push(session - input.from);
-  transfers.slot.push(slot);
-  transfers.dividends.push(dividends);
-  transfers.moved.push(moved);
+  const row = appendRow(rows);
+  rows.columns.at[row] = session - input.from;
+  rows.columns.slot[row] = slot;
+  rows.columns.dividends[row] = dividends;
+  rows.columns.moved[row] = moved;
 }
 
 /** Returns a holding after an effect has adjusted the previous close. */
@@ -606,14 +602,14 @@ interface EventOutcome {
  * relative to the start of the holding period. Returns their sum, including cash.
  */
 function growThroughEvents(state: BookState, session: number, { spunOff, written }: EventOutcome): number {
-  const { input, sm, columns } = state;
+  const { sm } = state;
   const { index } = state.tables;
   const { units, heldColumns, heldSlots } = state.holdings;
   const { weights } = state.series;
   const { cash: periodCash } = state.period;
   const row = findRowOffset(state, session);
   state.today.rowSession = session;
-  if (input.isBrief) weights.fill(0, row, row + columns.length);
+  clearRow(state, row);
   const from = readPanelRow(sm, session);
   for (let k = 0; k < state.holdings.count; k++)
     weights[row + heldSlots[k]!] = units[k]! * index[from + heldColumns[k]!]!;
@@ -719,11 +715,12 @@ function growShares(state: BookState, session: number, marketValue: number): voi
   state.running.path = marketValue;
   drift[position] = before === 0 ? 1 : price / before;
   const returns = sumDividends(state, session, drift[position]!);
-  for (const taxed of ['total', 'net'] as const)
-    reinvestedIncome[taxed] =
-      growth.reinvestedAt === undefined
-        ? computeReinvestedIncome(reinvestedIncome[taxed], returns[taxed])
-        : reinvestedIncome[taxed] * computeEarlyIncome(returns[taxed], drift[position]!);
+  const growIncome = (income: number, dividendReturn: number): number =>
+    growth.reinvestedAt === undefined
+      ? computeReinvestedIncome(income, dividendReturn)
+      : income * computeEarlyIncome(dividendReturn, drift[position]!);
+  reinvestedIncome.total = growIncome(reinvestedIncome.total, returns.total);
+  reinvestedIncome.net = growIncome(reinvestedIncome.net, returns.net);
   levels.price[position] = price;
   levels.total[position] = price * reinvestedIncome.total;
   levels.net[position] = price * reinvestedIncome.net;
@@ -746,34 +743,40 @@ interface DividendReturns {
  * @param drift growth of the holdings from prices
  */
 function sumDividends(state: BookState, session: number, drift: number): DividendReturns {
-  const { input } = state;
-  const { effects } = state.tables;
+  const { input, sm, slotOf } = state;
+  const { effects, index } = state.tables;
+  const { isHeld, places, units } = state.holdings;
   const { path } = state.running;
-  const { columns, starts, income, ordinary, net } = effects;
+  const { columns, starts, income, ordinary, net, carried } = effects;
   const { variant, reinvestedAt } = effects.terms;
   const isRecorded = variant !== 'price' && !input.isBrief && !input.isSparse;
-  const returns = { total: 0, net: 0 };
-  const { dividends } = state.record.transfers;
-  const first = dividends.length;
-  for (let e = starts[session]!; e < starts[session + 1]!; e++) {
+  let totalReturn = 0;
+  let netReturn = 0;
+  const { rows } = state.record.transfers;
+  const first = rows.length;
+  const row = readPanelRow(sm, session);
+  const end = starts[session + 1]!;
+  for (let e = starts[session]!; e < end; e++) {
     if (ordinary[e] === 0) continue;
-    const heldPosition = findSlot(state, columns[e]!);
-    if (heldPosition < 0) continue;
-    const worth = computeValueAt(state, session, heldPosition);
-    const shareCount = worth / findCarriedAtEffect(state.sm, effects, e);
+    const column = columns[e]!;
+    const slot = slotOf[column]!;
+    if (slot < 0 || isHeld[slot] === 0) continue;
+    const worth = units[places[slot]!]! * index[row + column]!;
+    const price = carried[e]!;
+    const shareCount = worth / (price === price ? price : findCarriedAtEffect(sm, effects, e));
     if (!(Math.abs(shareCount) < Infinity) || !(path > 0)) continue;
     // short positions pay dividends in full
-    returns.total += (shareCount * ordinary[e]!) / path;
-    returns.net += (shareCount * (worth < 0 ? ordinary[e]! : net[e]!)) / path;
+    totalReturn += (shareCount * ordinary[e]!) / path;
+    netReturn += (shareCount * (worth < 0 ? ordinary[e]! : net[e]!)) / path;
     if (!isRecorded) continue;
     const dividendReturn = (shareCount * (worth < 0 ? ordinary[e]! : income[e]!)) / path;
-    recordTransfer(state, session, { slot: state.slotOf[columns[e]!]!, dividends: dividendReturn * drift, moved: 0 });
+    recordTransfer(state, session, { slot, dividends: dividendReturn * drift, moved: 0 });
   }
+  const returns = { total: totalReturn, net: netReturn };
   if (reinvestedAt === undefined || variant === 'price') return returns;
   // The contribution of a dividend is the value at the close of the part of the index that it bought.
   const grown = drift * computeEarlyIncome(returns[variant], drift);
-  const recorded = dividends.values();
-  for (let i = first; i < recorded.length; i++) recorded[i]! *= grown;
+  for (let i = first; i < rows.length; i++) rows.columns.dividends[i]! *= grown;
   return returns;
 }
 

@@ -23,11 +23,9 @@ export function tradeToTargetWeights(state: BookState, targets: Targets, session
   const row = findRowOffset(state, session);
   const { targetWeights, before } = state.scratch;
   targetWeights.fill(0);
-  for (let k = 0; k < targets.columns.length; k++) {
-    const column = targets.columns[k]!;
-    if (rates.isForeign) requireRate(rates, sm, session, column);
-    targetWeights[slotOf[column]!] = targets.weights[k]!;
-  }
+  const { columns: targetColumns, weights: targetValues } = targets;
+  for (const column of rates.isForeign ? targetColumns : []) requireRate(rates, sm, session, column);
+  for (let k = 0; k < targetColumns.length; k++) targetWeights[slotOf[targetColumns[k]!]!] = targetValues[k]!;
   before.set(weights.subarray(row, row + columns.length));
   const slots = computeTradedSlots(state);
   const { frozen, unpriced, waiting } = findFrozenSlots({ input, columns, session, slots, before, targetWeights });

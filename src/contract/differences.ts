@@ -61,7 +61,7 @@ export const DifferencesRequest = defineObject(() => ({
 }))
   .superRefine(({ levels, series, decimals, start, end, compositions = [] }, context) => {
     const report = (path: string, message: string): void =>
-      context.addIssue({ code: 'custom', path: [path], message, params: { finding: 'OUT_OF_RANGE' } });
+      context.addIssue({ code: 'custom', path: [path], message, params: { finding: 'OUT_OF_RANGE', isWhole: true } });
     if ((levels === undefined) === (series === undefined)) report('levels', 'or `series` is required, and not both');
     const dates = new Set<string>();
     for (const [k, { date }] of (levels ?? []).entries()) {
@@ -165,6 +165,10 @@ export const DifferencesView = defineObject(() => ({
       unexplained: z
         .array(z.strictObject({ date: z.string(), difference_bps: BPS }))
         .meta({ description: 'Sessions that no cause explains.' }),
+      unmatched: z.int().optional().meta({
+        description:
+          'Levels from outside in the window that are on no session of the run; absent in an explanation of release 0.11.0.',
+      }),
     })
     .meta({ description: 'Numbers of sessions of the common window.' }),
   largest: z.strictObject({

@@ -585,6 +585,9 @@ const listCauseCells = ({ date, subject, manner, identifier, value, sessions, ef
   ties.length,
 ];
 
+/** Significant digits of an effect in a printed table. */
+const EFFECT_DIGITS = 4;
+
 const CAUSE_HEADER = ['date', 'subject', 'manner', 'identifier', 'value', 'sessions', 'effect_bps', 'ties'];
 
 const explainDifference: JobCommand<DifferencesView> = {
@@ -639,7 +642,10 @@ const explainDifference: JobCommand<DifferencesView> = {
   show({ sessions, causes, variant, mean_absolute_bps: mean }) {
     const table = formatTable([
       CAUSE_HEADER,
-      ...causes.map((cause) => listCauseCells(cause).map((cell) => String(cell ?? '-'))),
+      ...causes.map((cause) => {
+        const effect_bps = Number(cause.effect_bps.toPrecision(EFFECT_DIGITS));
+        return listCauseCells({ ...cause, effect_bps }).map((cell) => String(cell ?? '-'));
+      }),
     ]);
     const sentences = causes.map(
       ({ sentence, ties }) => `  ${sentence}${ties.length === 0 ? '' : ` Ties: ${ties.length}.`}\n`,
@@ -647,7 +653,9 @@ const explainDifference: JobCommand<DifferencesView> = {
     const rest = sessions.unexplained.map(
       ({ date, difference_bps: size }) => `  ${date} is not explained (${size.toFixed(4)} basis points).\n`,
     );
-    return `${table}${sentences.join('')}${rest.join('')}  ${sessions.common} common sessions of the ${variant} return: ${sessions.equal} equal, ${sessions.explained} explained; mean absolute difference ${mean.toFixed(4)} basis points\n`;
+    const unmatched =
+      (sessions.unmatched ?? 0) > 0 ? `  ${sessions.unmatched} levels of the file are on no session of the run.\n` : '';
+    return `${table}${sentences.join('')}${rest.join('')}${unmatched}  ${sessions.common} common sessions of the ${variant} return: ${sessions.equal} equal, ${sessions.explained} explained; mean absolute difference ${mean.toFixed(4)} basis points\n`;
   },
   csv: ({ causes }) => ({ header: CAUSE_HEADER, rows: causes.map(listCauseCells) }),
   exitStatus: ({ complete }) => (complete ? EXIT.done : EXIT.jobFailed),

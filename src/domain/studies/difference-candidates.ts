@@ -23,7 +23,7 @@ import {
   listFieldsRead,
 } from './difference-terms.js';
 import { listUnlistedEvents } from './difference-unlisted.js';
-import { countDecimals } from './outside-levels.js';
+import { countDecimals, type OutsideLevels } from './outside-levels.js';
 
 /** Change that may explain a difference. */
 export interface Candidate extends DatedChange {
@@ -63,6 +63,7 @@ export interface Site {
   readonly session: number;
   /** Session of the first level from outside. */
   readonly begin: number;
+  readonly outside: OutsideLevels;
 }
 
 export interface Place extends Site {
@@ -393,8 +394,9 @@ function listScaledPrices({ sm, session }: Place, column: number, price: number)
     .flatMap(({ session: at, action }) => [at > session ? price / action.value : price * action.value]);
 }
 
-/** Smallest move of a price that a bad print has. */
+/** Smallest move of a price that a bad print has, and part of it by which the next price moves back. */
 const PRINT_MOVE = 0.05;
+const PRINT_RETURN = 0.5;
 
 /** Returns a free price for a bar of the store that moves away and back. */
 function listBadPrints(
@@ -405,13 +407,14 @@ function listBadPrints(
   const { sm, session } = place;
   const next = session + 1 < sm.sessions.length ? sm.carriedClose(session + 1, column) : Number.NaN;
   const move = Math.abs(bar.price / previous - 1);
+  const returned = (bar.price - next) / (bar.price - previous);
   // A small cash payment is no reason for the move.
   const hasAction = listActionsNear(sm, session, 1).some(
     (placed) =>
       placed.column === column &&
       (ACTION_KINDS[placed.action.type] !== 'cash' || placed.action.value > (move / 2) * previous),
   );
-  if (hasAction || !(move >= PRINT_MOVE) || !(Math.abs(next / previous - 1) < move / 2)) return [];
+  if (hasAction || !(move >= PRINT_MOVE) || !(returned > PRINT_RETURN)) return [];
   const words = 'used another price than the bad print';
   return [createFreePrice(place, column, { row: bar.row, previous, decimals: countDecimals(bar.price), words })];
 }

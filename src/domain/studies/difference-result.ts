@@ -55,6 +55,8 @@ export interface Difference {
     readonly equal: number;
     readonly explained: number;
     readonly unexplained: readonly { readonly date: string; readonly difference_bps: number }[];
+    /** Levels from outside on no session of the run; absent in a stored explanation of release 0.11.0. */
+    readonly unmatched?: number | undefined;
   };
   readonly largest: {
     readonly date: string;
@@ -120,16 +122,15 @@ interface ResultInput {
   /** True if smaller sets of causes were not all excluded. */
   readonly isBounded: boolean;
   readonly compositions: readonly OutsideComposition[];
+  /** Number of levels from outside on no session of the run. */
+  readonly unmatched: number;
   /** Called before each run; throws to cancel. */
   readonly report: () => void;
 }
 
 /** Describes the explanation of a difference that a search found. */
-export function createResult(
-  node: DifferenceNode,
-  start: DifferenceNode,
-  { outside, isBounded, compositions, report }: ResultInput,
-): Difference {
+export function createResult(node: DifferenceNode, start: DifferenceNode, input: ResultInput): Difference {
+  const { outside, isBounded, compositions, unmatched, report } = input;
   const scale = findScale(start, outside, node);
   const choices = restoreDates(node.chosen, start).toSorted(
     (a, b) => (a.candidate.date ?? -Infinity) - (b.candidate.date ?? -Infinity),
@@ -149,7 +150,7 @@ export function createResult(
   const idle = reproduced ? -1 : causes.findIndex(({ subject, sessions }) => subject !== 'currency' && sessions === 0);
   if (idle >= 0) {
     const chosen = node.chosen.filter(({ candidate }) => candidate.edits !== choices[idle]!.candidate.edits);
-    return createResult({ ...node, chosen }, start, { outside, isBounded, compositions, report });
+    return createResult({ ...node, chosen }, start, input);
   }
   return {
     variant: start.terms.variant,
@@ -165,6 +166,7 @@ export function createResult(
         outside,
         unexplained.map(([, day]) => day),
       ),
+      unmatched,
     },
     largest: {
       date: formatDay(outside.days[largest]!),

@@ -24,6 +24,7 @@ import {
   compareLevels,
   computeTolerance,
   computeUnit,
+  countDecimals,
   hasDecimals,
   levelOn,
   type OutsideLevels,
@@ -556,17 +557,25 @@ const isOwnValue = ({ manner, subject, free }: Candidate, value: number): boolea
 /** Decimals of a number that is not rounded. */
 const UNUSUAL_DECIMALS = 6;
 
-/** Returns true for a number with the usual decimals, or in a short ratio to the guess, in a range that is narrow for it. */
+/** Returns true for a number with few decimals, or in a short ratio to the guess, in a range that is narrow for it. */
 function isShort(
   value: number,
   { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
 ): boolean {
   const isConclusive = (one: number, places: number, range: number): boolean =>
     hasDecimals(one, places) && range < CONCLUSIVE_WIDTH * computeUnit(places);
+  const places = countPlaces(value, decimals);
   return (
-    isConclusive(value, decimals, width) || (guess > 0 && isConclusive(value / guess, RATIO_DECIMALS, width / guess))
+    isConclusive(value, places, width) || (guess > 0 && isConclusive(value / guess, RATIO_DECIMALS, width / guess))
   );
 }
+
+/** Further decimals that a number can have. */
+const PLACES_MORE = 2;
+
+/** Returns the number of decimals of a value: at least the usual ones, and at most some more. */
+const countPlaces = (value: number, decimals: number): number =>
+  Math.min(Math.max(decimals, countDecimals(value)), decimals + PLACES_MORE);
 
 /** Ratios of a price or an amount in another unit to its own. */
 const UNIT_RATIOS = [0.01, 100];
@@ -577,10 +586,13 @@ function computeChance(
   { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
 ): number {
   const ratio = value / guess;
+  const places = countPlaces(value, decimals);
+  // More decimals are more numbers.
+  const numbers = 10 ** places * (places - decimals + 1);
   const isUnit = UNIT_RATIOS.some((one) => Math.abs(ratio - one) <= PRECISION * one);
   return Math.min(
     1,
-    decimals < UNUSUAL_DECIMALS && hasDecimals(value, decimals) ? (2 * width) / computeUnit(decimals) : 1,
+    decimals < UNUSUAL_DECIMALS && hasDecimals(value, places) ? 2 * width * numbers : 1,
     guess > 0 && hasDecimals(ratio, RATIO_DECIMALS)
       ? (2 * width) / guess / (isUnit ? 1 : computeUnit(RATIO_DECIMALS))
       : 1,

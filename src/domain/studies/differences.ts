@@ -169,6 +169,7 @@ export function explainDifference(input: DifferenceInput): Difference {
     outside,
     isBounded,
     compositions: input.compositions ?? [],
+    unmatched: input.outside.days.length - outside.days.length,
     report: () => input.report(SEARCHED, 'describing the causes'),
   });
 }
@@ -247,7 +248,7 @@ function listConventionsAt(start: DifferenceNode, position: number, { outside, k
   const day = outside.days[position]!;
   const { sm } = start.own.compositions;
   const session = findRuleSession(start, day, sm.sessionAt(day));
-  const site = { own: start.own, session, begin: sm.sessionAt(outside.days[0]!) };
+  const site = { own: start.own, session, begin: sm.sessionAt(outside.days[0]!), outside };
   return listConventions(site).filter((one) => !known.has(one.subject) && one.free === undefined);
 }
 
@@ -844,6 +845,7 @@ function findNearSplit(node: DifferenceNode, search: Search): DifferenceNode | n
     own: node.own,
     session: findRuleSession(node, day!, sm.sessionAt(day!)),
     begin: sm.sessionAt(outside.days[0]!),
+    outside,
   };
   const grow = (own: OwnLevels): number => Math.log(levelOn(own, day!) / levelOn(own, before));
   const wanted = Math.log(outside.values[node.agreement.reach]! / outside.values[node.agreement.reach - 1]!);
@@ -915,7 +917,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const { sm } = node.own.compositions;
   const session = sm.sessionAt(day);
   const begin = sm.sessionAt(outside.days[0]!);
-  const site = { own: node.own, session: findRuleSession(node, day, session), begin };
+  const site = { own: node.own, session: findRuleSession(node, day, session), begin, outside };
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     (one) => !search.known.has(one.subject) && !search.contradicted.has(toKey(one)),
   );
@@ -939,7 +941,15 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   // A bad print or a missing bar is as likely as another change if a usual price makes the levels agree.
   const isFree = ({ free, subject }: Candidate): boolean => free !== undefined && (!isAgreed || subject === 'price');
   tried.push(...tryEach(likely.filter(isFree)).filter(({ isUsual }) => !isAgreed || isUsual !== false));
-  if (!isWeak(selectFits(tried))) return selectFits(tried);
+  const agreed = selectFits(tried);
+  if (!isWeak(agreed)) {
+    const [{ candidates: first, expected }] = agreed as [Tried];
+    // Another change of the review can do the same, or one of fixed size what a value does by chance.
+    const rivals = others.filter(({ review }) => first[0]!.review !== undefined && review !== undefined);
+    const isChance = first[0]!.free !== undefined && expected! >= CHANCE;
+    const more = isChance ? others.slice(0, UNLIKELY_MAX) : rivals.slice(0, REVIEW_RIVALS_MAX);
+    return more.length === 0 ? agreed : selectFits([...tried, ...settle(node, tryEach(more), search)]);
+  }
   if (others.length > UNLIKELY_MAX) search.isBounded = true;
   tried.push(...settle(node, tryEach(others.slice(0, UNLIKELY_MAX)), search));
   const result = selectFits(tried);
@@ -957,6 +967,9 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   ];
   return sortFits([...pairs, ...result]);
 }
+
+/** Maximum number of unlikely changes of reviews that are compared with one that explains a session. */
+const REVIEW_RIVALS_MAX = 20;
 
 /** Maximum number of changes that are computed although their estimated effect is not that of the difference. */
 const UNLIKELY_MAX = 160;

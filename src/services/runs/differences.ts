@@ -548,11 +548,22 @@ function listFindings(
 ): Finding[] {
   const findings: Finding[] = [];
   const refuse = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
-    void findings.push({ severity: 'error', code, path, message, ...(value === undefined ? {} : { value }) });
+    void findings.push({
+      severity: 'error',
+      code,
+      path,
+      message: `${message}.`,
+      ...(value === undefined ? {} : { value }),
+    });
   const identifiers = new Set(market.identifiers);
   const store = `the data store ${market.datasetId}`;
   if (series !== undefined && market.series?.has(series) !== true && !identifiers.has(series))
-    refuse('UNKNOWN_IDENTIFIER', 'series', `is ${series}; ${store} has no series and no security of this name`, series);
+    refuse(
+      'UNKNOWN_IDENTIFIER',
+      'series',
+      `series is ${series}; ${store} has no series and no security of this name`,
+      series,
+    );
   const isInRun = (date: string): boolean => date >= run.start && date <= run.end;
   const isSession = (date: string): boolean => calendar?.isSession(parseValidDay(date)) !== false;
   const covers = `the run covers ${run.start} to ${run.end}`;
@@ -561,21 +572,21 @@ function listFindings(
     refuse(
       'OUT_OF_RANGE',
       'currency',
-      `is ${currency}, but the index is in ${own} and ${store} has no rate between them`,
+      `currency is ${currency}, but the index is in ${own} and ${store} has no rate between them`,
       currency,
     );
   for (const [k, { date, weights, index_shares: shares }] of compositions.entries()) {
     const path = `compositions[${k}]`;
-    if (!isInRun(date)) refuse('OUT_OF_RANGE', `${path}.date`, `is ${date}; ${covers}`, date);
+    if (!isInRun(date)) refuse('OUT_OF_RANGE', `${path}.date`, `${path}.date is ${date}; ${covers}`, date);
     else if (!isSession(date))
-      refuse('OUT_OF_RANGE', `${path}.date`, `is ${date}, which is no session of ${calendar!.code}`, date);
+      refuse('OUT_OF_RANGE', `${path}.date`, `${path}.date is ${date}, which is no session of ${calendar!.code}`, date);
     const field = weights === undefined ? 'index_shares' : 'weights';
     for (const name of Object.keys(weights ?? shares ?? {}))
       if (!identifiers.has(name))
         refuse(
           'UNKNOWN_IDENTIFIER',
           `${path}.${field}.${name}`,
-          `is ${name}; ${store} has no security of this name`,
+          `${path}.${field} contains ${name}; ${store} has no security of this name`,
           name,
         );
   }
@@ -597,7 +608,7 @@ function listFindings(
   refuse(
     'OUT_OF_RANGE',
     `levels[${k}].date`,
-    `is ${date}, which is no session of ${calendar!.code}; ${count} of the ${compared.length} levels of the run are on its sessions, at least 2 are needed`,
+    `levels[${k}].date is ${date}, which is no session of ${calendar!.code}; ${count} of the ${compared.length} levels of the run are on its sessions, at least 2 are needed`,
     date,
   );
   return findings;

@@ -593,6 +593,9 @@ function createDifferencesTable({ difference, findName }: RunFigures, limit: num
   const note = `Levels from outside and the ${variant} return of the run on ${formatCountFigure(sessions.common)} common sessions: ${formatCountFigure(sessions.equal)} are equal within rounding, ${formatCountFigure(sessions.explained)} with all causes. The mean absolute difference is ${formatBasisPoints(mean)}, the largest ${formatBasisPoints(largest[0] ?? 0)}. Effect: on the last level. Remains: the largest difference after this cause and those above it are removed.`;
   const remarks = [
     ...(isOfRun ? [] : ['The comparison is of another run of the index.']),
+    ...(sessions.unmatched
+      ? [`${formatCountFigure(sessions.unmatched)} levels from outside are on no session of the run.`]
+      : []),
     ...(others.length === 0 ? [] : [`${formatCountFigure(others.length)} further causes are not shown.`]),
     ...ties.map(
       ({ sentence, ties: equal }) =>

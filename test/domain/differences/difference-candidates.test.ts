@@ -10,6 +10,9 @@ import { CALENDARS, explainCase, round, withActions, withBars, withDocument } fr
 /** The first eight securities are in the universe U; weights follow the number of shares. */
 const NAMES = Array.from({ length: 12 }, (_, k) => `N${String(k).padStart(2, '0')}`);
 
+/** Column of N03: the exchange rate is the first one. */
+const COLUMN = 4;
+
 const DATES: string[] = [];
 for (let day = parseValidDay('2020-01-02'); DATES.length < 100; day++)
   if (toWeekday(day) < 5) DATES.push(formatDay(day));
@@ -179,3 +182,66 @@ test.each([
     expect(reproduced).toBe(true);
   },
 );
+
+test('a level that continues from its rounded level at another scale is found', () => {
+  // Outside: 7.3 times the level, each from the previous one with 2 decimals.
+  const terms = createIndex();
+  const { days, levels } = evaluateTerms(terms);
+  const values = levels.slice();
+  values[0] = 7300;
+  for (let t = 1; t < values.length; t++)
+    values[t] = Math.round(((values[t - 1]! * levels[t]!) / levels[t - 1]!) * 100) / 100;
+  const { causes, reproduced, scale } = explainCase({ terms, outside: { days, values }, decimals: 2, plants: [] });
+  expect(causes.map((cause) => [name(cause), cause.value])).toEqual([['rounding value null null', 2]]);
+  expect(causes[0]!.change.rounding).toEqual({ chained_level: 2, chained_scale: 7.3 });
+  expect(scale).toBeCloseTo(7.3, 4);
+  expect(reproduced).toBe(true);
+});
+
+test('a dividend of which the outside level used an amount with one more decimal is found', () => {
+  const terms = createIndex({ actions: [{ name: 'N02', type: 'DIVIDEND', value: 1.01, ex: DATES[30]! }] });
+  const changed = withActions(terms, (actions) => actions.map((action) => ({ ...action, value: 0.758 })));
+  const { causes, reproduced } = explain(terms, changed);
+  expect(causes.map((cause) => [name(cause), cause.value])).toEqual([[`dividend value N02 ${DATES[30]}`, 0.758]]);
+  expect(reproduced).toBe(true);
+});
+
+test('a price that moves by a tenth and back beyond the price before is a bad print', () => {
+  const set = (price: number): CandidateTerms =>
+    withBars(createIndex(), 'CLOSE', (panel, width) => {
+      [50, price, 47].forEach((close, k) => (panel[(29 + k) * width + COLUMN] = close));
+    });
+  const { causes, reproduced } = explain(set(55), set(48.5));
+  expect(causes.map((cause) => [name(cause), cause.value])).toEqual([[`price value N03 ${DATES[30]}`, 48.5]]);
+  expect(reproduced).toBe(true);
+});
+
+test('a review that is left out and its only change of a number of shares are ties', () => {
+  // Weights that follow the number of shares change at a review only with it.
+  const set = (last: number): CandidateTerms =>
+    withBars(createIndex(), 'SHARES_OUTSTANDING', (panel, width) => {
+      for (let t = 30; t < DATES.length; t++) panel[t * width + COLUMN]! *= t < last ? 1 : 1.01;
+    });
+  const at = firstOf('2020-03');
+  const { causes } = explain(set(30), set(at + 1));
+  expect(causes.flatMap((cause) => [cause, ...cause.ties].map(name)).toSorted()).toEqual([
+    `rebalance ignored null ${DATES[at]}`,
+    `shares ignored N03 ${DATES[30]}`,
+  ]);
+});
+
+test('levels from outside on no session of the run are counted', () => {
+  const terms = createIndex();
+  const { days, levels } = evaluateTerms(terms);
+  // 2020-01-11 is a Saturday, and the run begins on 2020-01-03.
+  const added = ['2020-01-02', '2020-01-11'].map(parseValidDay);
+  const all = [...days, ...added].toSorted((a, b) => a - b);
+  const values = Float64Array.from(all, (day) => levels[days.indexOf(day)] ?? 1000);
+  const { sessions } = explainCase({
+    terms,
+    outside: { days: Int32Array.from(all), values },
+    decimals: null,
+    plants: [],
+  });
+  expect([sessions.unmatched, sessions.common, sessions.equal]).toEqual([2, days.length, days.length]);
+});

@@ -72,7 +72,7 @@ describe('an outside level', () => {
       causes: [],
       complete: true,
     });
-    expect(view.sessions).toEqual({ common: 7, equal: 7, explained: 7, unexplained: [] });
+    expect(view.sessions).toEqual({ common: 7, equal: 7, explained: 7, unexplained: [], unmatched: 0 });
   });
 
   test('with a carried price names the security, the sessions and the price', async () => {
@@ -217,6 +217,14 @@ describe('an outside level', () => {
     expect((await service.ask('POST', '/analytics/TRIO/differences', body)).status).toBe(422);
   });
 
+  test('levels with more decimals than stated are refused in a sentence with both', async () => {
+    const levels = [100.25, 101].map((value, k) => ({ date: `2024-01-0${k + 2}`, value }));
+    const { detail } = await service.refusal('POST', '/analytics/TRIO/differences', { levels, decimals: 1 });
+    expect(detail).toMatchObject({
+      findings: [{ path: 'decimals', message: 'decimals is 1, but levels[0].value is 100.25.' }],
+    });
+  });
+
   const saturdays = ['2024-01-06', '2024-01-07'];
   test.each([
     ['an unknown series', { series: 'NOPE' }, 'series', ['NOPE', 'market']],
@@ -264,6 +272,8 @@ describe('an outside level', () => {
     };
     expect(findings).toHaveLength(1);
     expect(findings[0]!.path).toBe(path);
+    expect(findings[0]!.message).toMatch(/^(series|currency|compositions|levels|the run) ?/);
+    expect(findings[0]!.message).not.toMatch(/^is /);
     for (const part of parts) expect(findings[0]!.message).toContain(part);
   });
 });

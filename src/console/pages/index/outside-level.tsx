@@ -184,6 +184,7 @@ function Explanation({ id, view }: ExplanationProps) {
         <Facts
           facts={[
             ['Common sessions', formatCount(sessions.common)],
+            ['Levels on no session of the run', sessions.unmatched ? formatCount(sessions.unmatched) : null],
             ['Equal within rounding', formatCount(sessions.equal)],
             ['Equal with all causes', formatCount(sessions.explained)],
             [

@@ -588,7 +588,7 @@ function computeChance(
   const ratio = value / guess;
   const places = countPlaces(value, decimals);
   // More decimals are more numbers.
-  const numbers = 10 ** places * (places - decimals + 1);
+  const numbers = (places - decimals + 1) / computeUnit(places);
   const isUnit = UNIT_RATIOS.some((one) => Math.abs(ratio - one) <= PRECISION * one);
   return Math.min(
     1,

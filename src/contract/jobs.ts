@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/base/schema.js';
-import { JOB_KINDS, JOB_PRIORITIES, type JobKindName } from '#domain/outputs/jobs.js';
+import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
+import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { ErrorDetailPayload, skippedFields } from './payloads.js';
 

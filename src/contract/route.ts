@@ -8,7 +8,7 @@ import { type ErrorCode, Refusal, refuseWithFindings } from '#domain/base/refusa
 import { checkFinite, checkShape, Id } from '#domain/base/schema.js';
 import type { RunViewTerms } from '#domain/definition/runs.js';
 import { EXPORT_FORMATS } from '#domain/outputs/exports.js';
-import { JOB_PRIORITIES } from '#domain/outputs/jobs.js';
+import { JOB_PRIORITIES } from '#domain/outputs/job-priority.js';
 
 /** Scopes that API keys can have. Routes with the scope `open` need no key. */
 export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'audit', 'admin'] as const;

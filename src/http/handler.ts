@@ -9,7 +9,7 @@ import { LIMITS } from '#domain/base/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';
 import { checkShape } from '#domain/base/schema.js';
 import { type Authorship, LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/definition/versions.js';
-import type { JobPriority } from '#domain/outputs/jobs.js';
+import type { JobPriority } from '#domain/outputs/job-priority.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { Precondition } from '#services/shared/documents.js';
 import type { RequestedRun } from '#services/shared/run-documents.js';

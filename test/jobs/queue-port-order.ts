@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobPriority } from '#domain/outputs/jobs.js';
+import type { JobPriority } from '#domain/outputs/job-priority.js';
 import type { NewJob } from '#jobs/port/queue.js';
 import { createOrigin, createJob, succeed, type Queues } from './queue-port-world.js';
 

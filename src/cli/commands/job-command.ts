@@ -2,7 +2,7 @@ import { extname } from 'node:path';
 import { suggestName } from '#base/nearest-name.js';
 import type { AnyJob, DivisorClient, OperationId, Operations } from '#clients/typescript/divisor.js';
 import { FINDING_CODES, type FindingCode } from '#domain/base/findings.js';
-import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/jobs.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import {
   alignRight,
   createJobScreen,

@@ -16,10 +16,6 @@ import type { DifferenceQuestion } from '../studies/differences.js';
 import type { Patch, RankingName, SweepBase, SweepFolds } from '../studies/sweep.js';
 import type { ReportTemplateDocument } from './report-templates.js';
 
-/** Priorities of jobs. Each lane starts all jobs of a priority before those of the next priority. */
-export const JOB_PRIORITIES = ['high', 'normal', 'low'] as const;
-export type JobPriority = (typeof JOB_PRIORITIES)[number];
-
 /**
  * Creates the schema of an object in a payload. Payloads are the inputs of an attempt of a job, except the market, as
  * JSON. They are stored with the job and read by the process that runs it. Documents and requests were validated on

@@ -1,4 +1,5 @@
-import { JOB_KINDS, JOB_PRIORITIES, type JobKindName, type JobPriority } from '#domain/outputs/jobs.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
+import { JOB_KINDS, type JobKindName } from '#domain/outputs/jobs.js';
 import { type DocumentLookup, isDocumentId, type StoredDocument, type UnreadableDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import { type DocumentRow, openRow } from '#store/postgres/rows.js';

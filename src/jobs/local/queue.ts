@@ -1,5 +1,6 @@
 import { Refusal } from '#domain/base/refusals.js';
-import { JOB_KIND_CATALOGUE, JOB_PRIORITIES, type JobPriority } from '#domain/outputs/jobs.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
+import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
 import {
   type DocumentStore,
   type DocumentTransaction,

@@ -1,13 +1,12 @@
 import type { JobStatusPayload } from '#contract/jobs.js';
 import type { ErrorDetail } from '#domain/base/refusals.js';
 import { type Authorship, LOCAL_AUTHOR } from '#domain/definition/versions.js';
+import { JOB_PRIORITIES, type JobPriority } from '#domain/outputs/job-priority.js';
 import {
   computeRetryDelayMs,
   JOB_KIND_CATALOGUE,
   JOB_KINDS,
-  JOB_PRIORITIES,
   type JobKindName,
-  type JobPriority,
   type ResultIds,
   type RetryPolicies,
   type RetryPolicy,

@@ -1,11 +1,6 @@
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';
-import {
-  JOB_KIND_CATALOGUE,
-  JOB_KINDS,
-  type JobKindName,
-  type JobPriority,
-  type RetryPolicies,
-} from '#domain/outputs/jobs.js';
+import { type JobPriority } from '#domain/outputs/job-priority.js';
+import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type RetryPolicies } from '#domain/outputs/jobs.js';
 import {
   type ArtifactRef,
   type DocumentReader,

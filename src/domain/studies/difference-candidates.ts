@@ -416,7 +416,15 @@ function listBadPrints(
   );
   if (hasAction || !(move >= PRINT_MOVE) || !(returned > PRINT_RETURN)) return [];
   const words = 'used another price than the bad print';
-  return [createFreePrice(place, column, { row: bar.row, previous, decimals: countDecimals(bar.price), words })];
+  return [
+    createFreePrice(place, column, {
+      row: bar.row,
+      previous,
+      decimals: countDecimals(bar.price),
+      words,
+      most: move / 2,
+    }),
+  ];
 }
 
 /** Returns a free price for a security without a bar on a session. */
@@ -424,7 +432,13 @@ function listStalePrices(place: Place, column: number, previous: number): Candid
   const row = findLastAtMost(place.sm.market.dates, toDate(place, place.session));
   if (place.sm.market.dates[row] !== toDate(place, place.session)) return [];
   return [
-    createFreePrice(place, column, { row, previous, decimals: 2, words: 'had a price where the store has none' }),
+    createFreePrice(place, column, {
+      row,
+      previous,
+      decimals: 2,
+      words: 'had a price where the store has none',
+      most: 0.5,
+    }),
   ];
 }
 
@@ -434,9 +448,15 @@ interface PriceGuess {
   /** Decimals of the prices of the security. */
   readonly decimals: number;
   readonly words: string;
+  /** Largest relative change from the previous price. */
+  readonly most: number;
 }
 
-function createFreePrice(place: Place, column: number, { row, previous, decimals, words }: PriceGuess): Candidate {
+function createFreePrice(
+  place: Place,
+  column: number,
+  { row, previous, decimals, words, most }: PriceGuess,
+): Candidate {
   const create = (value: number): Edit[] => [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row, value }] }];
   const identifier = place.sm.identifiers[column]!;
   return {
@@ -452,7 +472,7 @@ function createFreePrice(place: Place, column: number, { row, previous, decimals
       guess: previous,
       decimals: Math.max(2, decimals, countDecimals(previous)),
       create,
-      accepts: (value) => value > 0 && Math.abs(value / previous - 1) < 0.5,
+      accepts: (value) => value > 0 && Math.abs(value / previous - 1) < most,
     },
   };
 }

@@ -9,6 +9,7 @@ import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
 import { listLocalSets } from './difference-sets.js';
+import { findChained, listConventionsAt, listStarts, runFrom } from './difference-starts.js';
 import {
   type ChosenCandidate,
   createResult,
@@ -55,6 +56,7 @@ import {
   countEqualReturns,
   findDecimals,
   fitScale,
+  haveEqualLevels,
   levelOn,
   NOTHING,
   type OutsideLevels,
@@ -179,18 +181,31 @@ interface Explained {
   readonly best: DifferenceNode;
 }
 
+/** Maximum number of times that conventions are added to those from which causes are searched. */
+const START_ROUNDS = 3;
+
 /** Searches the causes from the run in one variant. */
 function explainVariant(start: DifferenceNode, currency: string | null, search: Search): Explained {
   search.refuted.clear();
   const converted = convertNode(start, currency, search);
   let first = converted;
-  let best = explainCertainly(converted, search);
-  const others = countUnexplained(best) === 0 ? [] : listOtherStarts(converted, search);
-  for (const other of [...others, ...listRepeated(converted, best, search)]) {
-    const found = explainCertainly(other, search);
-    if (isBetter(found, best)) [first, best] = [other, found];
-  }
-  return { start, best: removeSuperfluous(best, first, search) };
+  let best: DifferenceNode | null = null;
+  const follow = (starts: readonly DifferenceNode[]): boolean => {
+    const before = best;
+    for (const other of starts) {
+      if (other === converted && best !== null && countUnexplained(best) === 0) continue;
+      const found = explainCertainly(other, search);
+      if (best === null || isBetter(found, best)) [first, best] = [other, found];
+    }
+    return best !== before;
+  };
+  // Where hardly any return agrees, conventions come first.
+  const isHidden = 2 * countEqualReturns(converted.own, search.outside) < search.outside.days.length;
+  follow([...(isHidden ? listOtherStarts(converted, null, search) : []), converted]);
+  for (let k = 0; k < START_ROUNDS && countUnexplained(best!) > 0; k++)
+    if (!follow(listOtherStarts(first, best, search).filter(({ own }) => own !== first.own))) break;
+  follow(listRepeated(converted, best!, search));
+  return { start, best: removeSuperfluous(best!, converted, search) };
 }
 
 /** Searches from a state on, and again without the changes that are contradicted. */
@@ -207,59 +222,19 @@ function explainCertainly(start: DifferenceNode, search: Search): DifferenceNode
   return removeContradicted(best, start, search);
 }
 
-/** Subjects of conventions that make most returns agree although another convention acts on their sessions. */
-const OF_RETURNS: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency', 'variant', 'reinvestment']);
-
-/** Part of the returns that a convention must make agree, and maximum number of such conventions from which causes are searched. */
-const AGREED_PART = 0.15;
-const STARTS_MAX = 2;
-
-/**
- * Returns the states after a convention without which no other cause can be seen: one that makes more returns agree, or the
- * rounding of levels to fewer decimals than they are stated to have.
- */
-function listOtherStarts(start: DifferenceNode, search: Search): DifferenceNode[] {
-  const { outside } = search;
-  const conventions = listConventionsAt(start, start.agreement.reach, search);
-  const follow = (candidate: Candidate): (Fit & { readonly count: number })[] =>
-    runFrom(start, candidate, search).map((fit) => ({ ...fit, count: countEqualReturns(fit.own, outside) }));
-  const least = countEqualReturns(start.own, outside) + AGREED_PART * outside.days.length;
-  const ofReturns = conventions
-    .filter(({ subject }) => OF_RETURNS.has(subject))
-    .flatMap(follow)
-    .filter(({ count }) => count > least)
-    .toSorted((a, b) => b.count - a.count)
-    .slice(0, STARTS_MAX);
-  const decimals = findDecimals(outside.values);
-  const isCoarse = decimals !== null && outside.decimals !== null && decimals < outside.decimals;
-  const coarse = (decimals ?? 0) + Math.round(Math.log10(outside.values[0]! / levelOn(start.own, outside.days[0]!)));
-  const ofRounding = isCoarse
-    ? conventions.filter(
-        ({ subject, value, edits: [edit] }) => subject === 'rounding' && edit?.kind === 'levels' && value === coarse,
-      )
-    : [];
-  return [...ofReturns, ...ofRounding.flatMap(follow)].map((fit) =>
-    createChild(start, fit, { ...NO_RIVALS, isCertain: true }),
+/** Returns the states after conventions without which no other cause can be seen. */
+const listOtherStarts = (start: DifferenceNode, best: DifferenceNode | null, search: Search): DifferenceNode[] =>
+  listStarts(start, best, search).map(({ fits, rivals }) =>
+    fits.reduce(
+      (node, fit, k) =>
+        createChild(node, fit, {
+          ...NO_RIVALS,
+          ...(k === 0 ? { rivals: rivals.map(({ candidates: [one] }) => one!), listRivals: () => rivals } : {}),
+          isCertain: true,
+        }),
+      start,
+    ),
   );
-}
-
-/** Returns the conventions of fixed size that can act on a position of the outside levels. */
-function listConventionsAt(start: DifferenceNode, position: number, { outside, known }: Search): Candidate[] {
-  const day = outside.days[position]!;
-  const { sm } = start.own.compositions;
-  const session = findRuleSession(start, day, sm.sessionAt(day));
-  const site = { own: start.own, session, begin: sm.sessionAt(outside.days[0]!), outside };
-  return listConventions(site).filter((one) => !known.has(one.subject) && one.free === undefined);
-}
-
-/** Runs a change of the whole run. Returns nothing if it is refused. */
-function runFrom(start: DifferenceNode, candidate: Candidate, search: Search): Fit[] {
-  reportSession(start, search);
-  const own = attempt(() => changeLevels(start.own, candidate.edits) ?? evaluateChanged(start.own, candidate.edits));
-  if (own === null) return [];
-  const agreement = compareLevels(own, search.outside, start.unexplained);
-  return [{ candidates: [candidate], terms: own.terms, own, agreement }];
-}
 
 /** Returns the states after a convention that does at every event what several causes do at one event each. */
 function listRepeated(start: DifferenceNode, { chosen }: DifferenceNode, search: Search): DifferenceNode[] {
@@ -327,9 +302,9 @@ function isRefutedLater(
   return moved.length - unexplained < ACTED_SESSIONS * unexplained;
 }
 
-/** Leaves the sessions from the first contradicted cause on unexplained. */
+/** Leaves the sessions from the first contradicted cause on unexplained. A start itself is not contradicted. */
 function removeContradicted(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
-  const [contradicted] = listContradicted(best, search);
+  const contradicted = listContradicted(best, search).find((one) => !start.chosen.includes(one));
   if (contradicted === undefined) return best;
   const kept = best.chosen.slice(start.chosen.length, best.chosen.indexOf(contradicted));
   let current = repeatChoices(start, kept, search);
@@ -505,6 +480,11 @@ function descend(node: DifferenceNode, search: Search): void {
     return;
   }
   if (!canImprove(node, search)) return;
+  const chained = findChained(node, search);
+  if (chained !== null) {
+    descend(createChild(node, chained, { ...NO_RIVALS, isCertain: true }), search);
+    return;
+  }
   const noise = listNoise(node, search);
   if (noise.length > 0) {
     const unexplained = { ...node.unexplained, noise: [...node.unexplained.noise, ...noise] };
@@ -537,7 +517,7 @@ function descend(node: DifferenceNode, search: Search): void {
   for (const [k, { fit, whole }] of followed.entries()) {
     // A change with the same levels leaves the same remainder.
     const isSolvedBefore = search.best !== null && countUnexplained(search.best) === 0;
-    if (isSolvedBefore && followed.slice(0, k).some((one) => haveEqualLevels(one.whole.own, whole.own, search)))
+    if (isSolvedBefore && followed.slice(0, k).some((one) => haveEqualLevels(one.whole.own, whole.own, search.outside)))
       continue;
     const rivals = fits.filter(
       (one) => one !== fit && one.agreement.reach >= fit.agreement.reach && one.candidates.length === 1,
@@ -555,13 +535,6 @@ function descend(node: DifferenceNode, search: Search): void {
     if (near !== null) descend(near, search);
   if (canImprove(node, search)) descendWithout(node, search, false);
 }
-
-/** Returns true if the levels of two runs agree within the rounding of the outside levels. */
-const haveEqualLevels = (a: OwnLevels, b: OwnLevels, { outside }: Search): boolean =>
-  outside.days.every((day, t) => {
-    const tolerance = (2 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
-    return Math.abs(levelOn(a, day) / levelOn(b, day) - 1) <= tolerance;
-  });
 
 /** Returns the runs of changes. Computes only some of those that are not known. */
 function listRuns(node: DifferenceNode, rivals: readonly Tried[], search: Search): Fit[] {

@@ -162,6 +162,12 @@ export function fitScale(outside: OutsideLevels, own: OwnLevels): OutsideLevels 
   const least = Math.min(compareLevels(own, outside, NOTHING).reach + SCALED_SESSIONS, days.length);
   return compareLevels(own, scaled, NOTHING).reach >= least ? scaled : outside;
 }
+/** Returns true if the levels of two runs agree within the rounding of the outside levels. */
+export const haveEqualLevels = (a: OwnLevels, b: OwnLevels, outside: OutsideLevels): boolean =>
+  outside.days.every((day, t) => {
+    const tolerance = (2 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+    return Math.abs(levelOn(a, day) / levelOn(b, day) - 1) <= tolerance;
+  });
 
 /** Returns the outside levels on the days of a run. */
 export function selectCommon({ days, values, decimals }: OutsideLevels, own: OwnLevels): OutsideLevels {

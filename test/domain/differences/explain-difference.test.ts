@@ -330,6 +330,73 @@ test('a convention of special dividends is found although ordinary dividends bef
   expect(reproduced).toBe(true);
 });
 
+/** Returns an index of three equal weights, of which one is in EUR, and optional events. Prices are around 100. */
+function createThree(
+  sessions: number,
+  { lateRate = false, ratio = null }: { readonly lateRate?: boolean; readonly ratio?: number | null } = {},
+): CandidateTerms {
+  const dates: string[] = [];
+  for (let day = parseValidDay('2020-01-02'); dates.length < sessions; day++)
+    if (toWeekday(day) < 5) dates.push(formatDay(day));
+  const terms = createRoundedIndex();
+  const names = ['N00', 'N01', 'N02'];
+  const next = seeded(7);
+  const draw = (): number[] => dates.map(() => Math.round(10_000 + 300 * next()) / 100);
+  const rates = dates.map(() => Math.round(11_000 + 300 * next()) / 10_000);
+  const close = Object.fromEntries(names.map((name) => [name, draw()]));
+  // Ten shares become one on the session 20, so that the price is ten times as high.
+  if (ratio !== null) close['N00'] = close['N00']!.map((price, t) => (t < 20 ? price : 10 * price));
+  const market = buildMarket({
+    dates,
+    close: { ...close, EURUSD: rates.map((rate, t) => (lateRate ? rates[Math.max(0, t - 1)]! : rate)) },
+    actions: ratio === null ? [] : [{ name: 'N00', type: 'SPLIT', value: ratio, ex: dates[20]! }],
+    reference: { N00: { CURRENCY: 'USD' }, N01: { CURRENCY: 'USD' }, N02: { CURRENCY: 'EUR' } },
+  });
+  const universe = { kind: 'list', identifiers: names };
+  return {
+    ...terms,
+    market,
+    documents: { X: IndexDocument.parse({ ...terms.documents['X'], universe }) },
+    end: parseValidDay(dates.at(-1)!),
+  };
+}
+
+test('two conventions without each of which no return agrees are found together', () => {
+  // Rates of the previous session, and each level on the next session.
+  const { days, levels } = evaluateTerms(createThree(80, { lateRate: true }));
+  const outside = { days: days.slice(1), values: round(levels.slice(0, -1), 4) };
+  const { causes, reproduced } = explainCase({ terms: createThree(80), outside, decimals: 4, plants: [] });
+  expect(causes.map(({ subject, manner, identifier }) => [subject, manner, identifier]).toSorted()).toEqual([
+    ['calendar', 'late', null],
+    ['currency', 'late', 'EURUSD'],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
+test.each([1, 10, 45.8])('levels that continue from levels rounded at the scale %d are found', (scale) => {
+  const terms = createRoundedIndex();
+  const { days, levels } = evaluateTerms(terms);
+  const values = Float64Array.from(levels, (level) => scale * level);
+  values[0] = Math.round(100 * values[0]!) / 100;
+  for (let t = 1; t < values.length; t++)
+    values[t] = Math.round((100 * values[t - 1]! * levels[t]!) / levels[t - 1]!) / 100;
+  const { causes, reproduced } = explainCase({ terms, outside: { days, values }, decimals: 2, plants: [] });
+  expect(causes.map(({ subject, manner, date }) => [subject, manner, date])).toEqual([['rounding', 'value', null]]);
+  expect(reproduced).toBe(true);
+});
+
+test('a ratio of a split that is thirty times that of the store is found', () => {
+  const { days, levels } = evaluateTerms(createThree(60, { ratio: 3 }));
+  const { causes, reproduced } = explainCase({
+    terms: createThree(60, { ratio: 0.1 }),
+    outside: { days, values: round(levels, 6) },
+    decimals: 6,
+    plants: [],
+  });
+  expect(causes.map(({ subject, identifier, value }) => [subject, identifier, value])).toEqual([['split', 'N00', 3]]);
+  expect(reproduced).toBe(true);
+});
+
 test('a cause that explains the first session is not stated if a later cause explains it as well', () => {
   // The special dividend changes the divisor by 0.01 / 100 / 40 = 0.0000025, which a divisor with 5 decimals does not show.
   // A price ends the agreement of each rounding, and only the acquisition after it shows how the divisor is rounded.

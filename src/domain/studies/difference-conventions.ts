@@ -24,7 +24,7 @@ import {
   type Manner,
   type CauseSubject,
 } from './difference-terms.js';
-import { chainOutside, chainRounded, countDecimals, findFirstScale } from './outside-levels.js';
+import { countDecimals } from './outside-levels.js';
 
 /** Returns the candidates that hold over the whole run: other conventions of the outside level. */
 export function listConventions(site: Site): Candidate[] {
@@ -304,9 +304,9 @@ function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
 
 const DECIMALS = [0, 1, 2, 3, 4, 5, 6, 8];
 
-function listRoundingCandidates({ document, ruleId, own, outside }: Place): Candidate[] {
+function listRoundingCandidates({ document, ruleId }: Place): Candidate[] {
   const members = document.base_market_value === undefined ? (['divisor'] as const) : (['divisor', 'shares'] as const);
-  const inDocument = members.flatMap((member) => {
+  return members.flatMap((member) => {
     const { [member]: own_, ...others } = document.rounding ?? {};
     const change = (rounding: object): Edit => changeDocument(ruleId, (whole) => ({ ...whole, rounding }));
     return [
@@ -330,32 +330,6 @@ function listRoundingCandidates({ document, ruleId, own, outside }: Place): Cand
       ),
     ];
   });
-  const createChained = (decimals: number, edit: Omit<Extract<Edit, { kind: 'levels' }>, 'kind'>): Candidate =>
-    createConvention({
-      subject: 'rounding',
-      value: decimals,
-      words: `continues from the level rounded to ${decimals} decimals`,
-      edits: [{ kind: 'levels', ...edit }],
-    });
-  const { decimals: shown } = outside;
-  const scale = findFirstScale(own, outside);
-  const chained = [
-    ...[2, 3, 4].map((decimals) =>
-      createChained(decimals, {
-        terms: { chained_level: decimals },
-        change: (levels) => chainRounded(levels, decimals),
-      }),
-    ),
-    ...(shown === null
-      ? []
-      : [
-          createChained(shown, {
-            terms: { chained_level: shown, ...(scale === 1 ? {} : { chained_scale: scale }) },
-            change: (levels, days) => chainOutside({ days, levels }, outside, shown),
-          }),
-        ]),
-  ];
-  return own.terms.reading.some(({ terms }) => 'chained_level' in terms) ? inDocument : [...inDocument, ...chained];
 }
 
 function listCurrencyCandidates(place: Place): Candidate[] {

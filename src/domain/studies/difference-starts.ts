@@ -9,12 +9,12 @@ import {
   compareLevels,
   computeTolerance,
   computeUnit,
-  countEqualReturns,
   findDecimals,
   haveEqualLevels,
   levelOn,
   NOTHING,
   type OutsideLevels,
+  type OwnLevels,
   PRECISION,
 } from './outside-levels.js';
 
@@ -27,8 +27,10 @@ const SUPPORT_SESSION = 3;
 /** Maximum number of conventions from which causes are searched at once. */
 const STARTS_MAX = 2;
 
-/** Part of the returns that agree, below which pairs of conventions are run. */
-const AGREED_PART = 0.5;
+/** Subjects of conventions of the rates, of those that are run with each of them, and the maximum of their runs by securities and sessions. */
+const OF_RATES: ReadonlySet<CauseSubject> = new Set(['currency']);
+const WITH_RATES: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing', 'reinvestment', 'variant']);
+const PAIR_CELLS_MAX = 2_000_000;
 
 /** Maximum number of sites whose conventions are listed. */
 const SITES_MAX = 6;
@@ -52,13 +54,14 @@ export interface Start {
 
 /**
  * Returns the conventions without which no other cause can be seen: one that makes many returns agree, alone or with
- * another one, or the rounding of levels to fewer decimals than they are stated to have.
+ * another one.
  */
 export function listStarts(start: DifferenceNode, best: DifferenceNode | null, search: Search): Start[] {
   const { outside } = search;
   const conventions = listSites(start, best, search).flatMap((site) => listConventionsAt(start, site, search));
   const { rule } = start.own;
-  const isLarge = start.own.days.length * rule.sm.identifiers.length > CELLS_MAX;
+  const cells = start.own.days.length * rule.sm.identifiers.length;
+  const isLarge = cells > CELLS_MAX;
   const keys = new Set<string>();
   const singles = conventions.flatMap((one) => {
     const key = `${one.words} ${one.identifier} ${one.value}`;
@@ -81,12 +84,14 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
   const ofRun = singles.filter(({ candidates: [one] }) => !isReading(one!));
   const alone = singles.map((fit) => support([fit]));
   let supported = selectSupported([...alone, ...addEach(ofRun, readings), ...addEach(readings.slice(0, 1), readings)]);
-  if (supported.length === 0 && !isLarge && countEqualReturns(start.own, outside) < AGREED_PART * outside.days.length) {
-    const ofSessions = ofRun.filter(({ candidates: [one] }) => OF_SESSIONS.has(one!.subject));
-    supported = selectSupported(addEach(ofSessions, ofRun));
+  if (supported.length === 0 && best === null) {
+    const isOf = (subjects: ReadonlySet<CauseSubject>): Fit[] =>
+      ofRun.filter(({ candidates: [one] }) => subjects.has(one!.subject));
+    const firsts = isOf(OF_RATES);
+    const others = isOf(WITH_RATES);
+    if (firsts.length * others.length * cells <= PAIR_CELLS_MAX) supported = selectSupported(addEach(firsts, others));
   }
-  const coarse = listCoarse(start, conventions, search).map((fit) => ({ fits: [fit], rivals: [] }));
-  return [...groupEqual(supported, search), ...coarse];
+  return groupEqual(supported, search);
 }
 
 interface Supported extends Pick<Start, 'fits'> {
@@ -127,33 +132,19 @@ function listSites(
   return [reach, ...left].slice(0, SITES_MAX);
 }
 
-/** Returns the states after the rounding of levels to fewer decimals than they are stated to have. */
-function listCoarse(start: DifferenceNode, conventions: readonly Candidate[], search: Search): Fit[] {
-  const { outside } = search;
-  const decimals = findDecimals(outside.values);
-  if (decimals === null || outside.decimals === null || decimals >= outside.decimals) return [];
-  const coarse = decimals + Math.round(Math.log10(outside.values[0]! / levelOn(start.own, outside.days[0]!)));
-  const isCoarse = ({ subject, value, edits: [edit] }: Candidate): boolean =>
-    subject === 'rounding' && edit?.kind === 'levels' && value === coarse;
-  return conventions
-    .filter(isCoarse)
-    .slice(0, 1)
-    .flatMap((one) => runFrom(start, one, search));
-}
-
 /**
  * Returns a function that measures how the outside returns support other levels than those of a run. Each session whose
  * return they change by more than its rounding counts the logarithm of this ratio: it is the chance that the return
  * agrees with the wrong one of both. Both may differ from the outside level by a constant rate.
  */
-function createSupport(own: Evaluation, outside: OutsideLevels): (other: Evaluation) => number {
+export function createSupport(own: OwnLevels, outside: OutsideLevels): (other: OwnLevels) => number {
   const { days, values } = outside;
   const tolerances = values.map((value, t) =>
     t === 0
       ? Number.NaN
       : computeTolerance(outside, value) / value + computeTolerance(outside, values[t - 1]!) / values[t - 1]!,
   );
-  const read = ({ days: ownDays, levels }: Evaluation): Float64Array => {
+  const read = ({ days: ownDays, levels }: OwnLevels): Float64Array => {
     const result = new Float64Array(days.length).fill(Number.NaN);
     let before = Number.NaN;
     for (let t = 0, s = 0; t < days.length; t++) {
@@ -231,7 +222,9 @@ const CHAIN_OTHERS = 0.05;
  */
 export function findChained(node: DifferenceNode, { outside, known }: Search): Fit | null {
   const { own, agreement, unexplained } = node;
-  const { days, values, decimals } = outside;
+  const { days, values } = outside;
+  // Levels can be rounded to fewer decimals than they are stated to have.
+  const decimals = outside.decimals === null ? null : findDecimals(values);
   const isChained = own.terms.reading.some(({ terms }) => 'chained_level' in terms);
   if (decimals === null || isChained || known.has('rounding') || !Number.isFinite(agreement.high)) return null;
   const scale = (agreement.low + agreement.high) / 2;

@@ -227,8 +227,27 @@ export function expectByChance(
     const ratio = Math.abs(effect - 1) / size;
     return ratio > 1 / SIZE_RATIO && ratio < SIZE_RATIO;
   }).length;
-  const ofSession = (count * 2 * tolerance) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size);
+  const width = Math.min(tolerance, measureWidth(node, tried, search));
+  const ofSession = (count * 2 * width) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size);
   return ofSession * computeLaterChance(node, tried, search);
+}
+
+/** Returns the relative width of the range in which the rounded levels before and after a change determine its effect. */
+function measureWidth(
+  { agreement: { reach, low, high } }: DifferenceNode,
+  { own, brief, agreement: { reach: end } }: Tried,
+  { outside }: Pick<Search, 'outside'>,
+): number {
+  if (brief !== undefined || !Number.isFinite(high)) return Infinity;
+  let [least, most] = [0, Infinity];
+  for (let t = reach; t < end; t++) {
+    const [level, value] = [levelOn(own, outside.days[t]!), outside.values[t]!];
+    const tolerance = computeTolerance(outside, value);
+    const [from, to] = [(value - tolerance) / level, (value + tolerance) / level];
+    if (to < least || from > most) continue; // a session that is left out
+    [least, most] = [Math.max(least, from), Math.min(most, to)];
+  }
+  return (most - least) / least + (high - low) / low;
 }
 
 /** Most returns that are counted as evidence. */
@@ -683,7 +702,7 @@ function narrow(
 const NEIGHBOURS_MAX = 8;
 
 /**
- * Returns numbers near a value: with the usual decimals, with the fewest decimals within a width, in a short ratio to the
+ * Returns numbers near a value: the shortest one, those with the usual decimals, with the fewest decimals within a width, in a short ratio to the
  * guess, and the value itself.
  */
 function listShortNumbers(
@@ -691,7 +710,14 @@ function listShortNumbers(
   width: number,
   { decimals, guess }: Pick<FreeValue, 'decimals' | 'guess'>,
 ): number[] {
-  const numbers = [roundHalfAwayFromZero(value, decimals)];
+  const numbers: number[] = [];
+  for (let d = 0; d <= decimals; d++) {
+    const short = roundHalfAwayFromZero(value, d);
+    if (d < decimals && Math.abs(short - value) > width) continue;
+    numbers.push(short);
+    break;
+  }
+  numbers.push(roundHalfAwayFromZero(value, decimals));
   const count = Math.min(NEIGHBOURS_MAX, Math.floor(width / computeUnit(decimals)));
   for (let k = 1; k <= count; k++)
     for (const sign of [1, -1]) numbers.push(roundHalfAwayFromZero(value + sign * k * computeUnit(decimals), decimals));

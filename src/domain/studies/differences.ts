@@ -9,7 +9,7 @@ import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
 import { listLocalSets } from './difference-sets.js';
-import { findChained, listConventionsAt, listStarts, runFrom } from './difference-starts.js';
+import { createSupport, findChained, listConventionsAt, listStarts, runFrom } from './difference-starts.js';
 import {
   type ChosenCandidate,
   createResult,
@@ -213,7 +213,7 @@ function explainCertainly(start: DifferenceNode, search: Search): DifferenceNode
   search.contradicted.clear();
   let best = explain(start, search);
   for (let k = 0; k < REFUTATIONS_MAX; k++) {
-    const contradicted = listContradicted(best, search);
+    const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;
     for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
       search.contradicted.add(toKey(candidate));
@@ -264,47 +264,94 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 /**
  * Returns the changes with a session without an explanation within few sessions before or after them, and those that
  * explain a session by chance where causes are left that are not known, or where the next cause begins at once. One
- * that many others of its session do as well by chance is none.
+ * that many others of its session do as well by chance is none. The changes of the start are not contradicted.
  */
-function listContradicted({ chosen, unexplained }: DifferenceNode, { outside }: Search): ChosenCandidate[] {
+function listContradicted(
+  { chosen, unexplained, own }: DifferenceNode,
+  start: DifferenceNode,
+  { outside }: Search,
+): ChosenCandidate[] {
   const { days } = outside;
+  const others = new Set(chosen.map((one) => days[one.position]!));
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
-  return chosen.filter((cause) => {
-    const { position, candidate, isCertain, expected } = cause;
+  return chosen.slice(start.chosen.length).filter((cause) => {
+    const { position, candidate, isCertain } = cause;
+    const ratios = readRatios(cause, own, outside);
+    const expected = cause.expected * computeWholeChance(cause, { ratios, others, left }, outside);
     const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
     return (
       candidate.subject !== 'scale' &&
       (expected * left.size >= CHANCE ||
         (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
-        isRefutedLater(cause, left, outside) ||
+        isRefutedLater(cause, own, { ratios, left }, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
     );
   });
 }
 
-/** Sessions that a convention must explain for each one on which it acts without an explanation. */
-const ACTED_SESSIONS = 4;
+/** Returns the ratios of the levels after and before a change on the days of the outside levels; null if they are not known. */
+const readRatios = ({ levels }: ChosenCandidate, own: OwnLevels, { days }: OutsideLevels): Float64Array | null =>
+  levels === null
+    ? null
+    : Float64Array.from(
+        days,
+        (day) =>
+          levelOn({ days: own.days, levels: levels.after }, day) /
+          levelOn({ days: own.days, levels: levels.before }, day),
+      );
 
-/** Returns true for a convention that also acts on sessions without an explanation, and explains few others. */
-function isRefutedLater(
-  { candidate, levels }: ChosenCandidate,
-  left: ReadonlySet<Day>,
-  outside: OutsideLevels,
-): boolean {
-  if (candidate.date !== null || levels === null || left.size === 0) return false;
-  const moved = outside.days.filter((_, t) => {
-    if (t === 0) return false;
-    const [before, ratio] = [t - 1, t].map((at) => levels.after[at]! / levels.before[at]!) as [number, number];
-    return Math.abs(ratio / before - 1) > (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
-  });
-  const unexplained = moved.filter((day) => left.has(day)).length;
-  return moved.length - unexplained < ACTED_SESSIONS * unexplained;
+interface Acted {
+  readonly ratios: Float64Array | null;
+  /** Days without an explanation. */
+  readonly left: ReadonlySet<Day>;
+  /** Days on which causes begin. */
+  readonly others: ReadonlySet<Day>;
 }
 
-/** Leaves the sessions from the first contradicted cause on unexplained. A start itself is not contradicted. */
+/** Returns the relative rounding of the ratio of two levels. */
+const computeRounding = (outside: OutsideLevels, t: number): number =>
+  (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+
+/** Returns true for a convention that makes no more returns agree than it ends the agreement of. */
+function isRefutedLater(
+  { candidate }: ChosenCandidate,
+  own: OwnLevels,
+  { ratios, left }: Omit<Acted, 'others'>,
+  outside: OutsideLevels,
+): boolean {
+  if (candidate.date !== null || ratios === null || left.size === 0) return false;
+  const without = Float64Array.from(outside.days, (day, t) => levelOn(own, day) / ratios[t]!);
+  return createSupport({ days: outside.days, levels: without }, outside)(own) <= 0;
+}
+
+/**
+ * Returns the probability that a convention, or a change of a review, agrees with the later levels by chance: the product
+ * of their rounding over each larger move of the levels that it makes. A move at another cause, or at a session without an
+ * explanation, is no evidence.
+ */
+function computeWholeChance(
+  { candidate: { date, review }, position }: ChosenCandidate,
+  { ratios, left, others }: Acted,
+  outside: OutsideLevels,
+): number {
+  if (ratios === null || (date !== null && review === undefined)) return 1;
+  let chance = 1;
+  let previous = ratios[position]!;
+  for (let t = position + 1; t < ratios.length; t++) {
+    const day = outside.days[t]!;
+    const move = Math.abs(ratios[t]! / previous - 1);
+    const isOpen = left.has(day) || others.has(day);
+    if (!isOpen && move <= computeRounding(outside, t)) continue;
+    if (!isOpen) chance *= computeRounding(outside, t) / move;
+    previous = ratios[t]!;
+  }
+  return chance;
+}
+
+/** Leaves the sessions from the first contradicted cause on unexplained. */
 function removeContradicted(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
-  const contradicted = listContradicted(best, search).find((one) => !start.chosen.includes(one));
+  const [contradicted] = listContradicted(best, start, search);
   if (contradicted === undefined) return best;
   const kept = best.chosen.slice(start.chosen.length, best.chosen.indexOf(contradicted));
   let current = repeatChoices(start, kept, search);
@@ -668,7 +715,9 @@ const ROUNDED_SESSIONS = 10;
  * Returns the sessions from a difference on whose levels differ by at most one unit of the last digit, up to the next
  * larger difference. They are none if they grow to it.
  */
-function listNoise({ own, agreement: { reach, low, high } }: DifferenceNode, { outside }: Search): Day[] {
+function listNoise(node: DifferenceNode, { outside }: Search): Day[] {
+  const { own, agreement } = node;
+  const { reach, low, high } = agreement;
   if (outside.decimals === null || !Number.isFinite(high)) return [];
   const unit = NOISE_UNITS * computeUnit(outside.decimals);
   const scale = (low + high) / 2;
@@ -680,10 +729,21 @@ function listNoise({ own, agreement: { reach, low, high } }: DifferenceNode, { o
     if (size > unit) break;
     if (size > 0 || t === reach) noise.push(t);
   }
-  if (noise.length === 0) return [];
+  if (noise.length === 0 || isStepOf(node, noise, outside)) return [];
   const isStep = t - reach >= NOISE_SESSIONS && Math.abs(measure(t) - measure(t - 1)) > 2 * unit;
   const isEnded = t >= outside.days.length || isStep || t - noise.at(-1)! > NOISE_PAUSE;
   return isEnded ? noise.map((at) => outside.days[at]!) : [];
+}
+
+/** Small differences that a step makes at least, because each level with it can also agree. */
+const STEP_SESSIONS = 5;
+
+/** Returns true if small differences are those of one step of the level, after which all levels agree. */
+function isStepOf(node: DifferenceNode, noise: readonly number[], outside: OutsideLevels): boolean {
+  if (noise.length < STEP_SESSIONS) return false;
+  const { breaks, ...others } = node.unexplained;
+  const later = compareLevels(node.own, outside, { ...others, breaks: [...breaks, outside.days[noise[0]!]!] });
+  return later.reach > noise.at(-1)! && (later.low > node.agreement.high || later.high < node.agreement.low);
 }
 
 /** Returns the state with another rounding that makes all small differences of the sessions to the end. */
@@ -713,17 +773,18 @@ function leaveUnexplained(current: DifferenceNode, search: Search): DifferenceNo
   const { outside } = search;
   const { breaks, skipped, noise } = current.unexplained;
   const at = current.agreement.reach;
+  const broken = { breaks: [...breaks, outside.days[at]!], skipped, noise };
+  const step = { ...current, unexplained: broken, agreement: compareLevels(current.own, outside, broken) };
   for (let count = 1; count <= SKIPPED_MAX; count++) {
     const days = [...outside.days.subarray(at, at + count)];
     const unexplained = { breaks, skipped: [...skipped, ...days], noise };
     const agreement = compareLevels(current.own, outside, unexplained);
     if (agreement.reach > at + count || agreement.reach >= outside.days.length)
-      return { ...current, unexplained, agreement };
+      // Levels that differ here and there by nearly the rounding are one small step.
+      return agreement.reach >= step.agreement.reach ? { ...current, unexplained, agreement } : step;
   }
   const rescaled = current.chosen.length < search.causesMax ? findScaleChange(current, search) : null;
-  if (rescaled !== null) return rescaled;
-  const unexplained = { breaks: [...breaks, outside.days[at]!], skipped, noise };
-  return { ...current, unexplained, agreement: compareLevels(current.own, outside, unexplained) };
+  return rescaled ?? step;
 }
 
 /** Size of the return of a session, in units of the rounding, from which an equal level is no chance. */

@@ -201,29 +201,3 @@ export function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scal
 export const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
   Math.abs(errors[t]! / (1 + errors[t]!)) * outside.values[t]! <=
   1.000001 * computeTolerance(outside, outside.values[t]!);
-
-/** Returns the scale of the first outside level: 1 if it agrees with that of the run. */
-export function findFirstScale(own: OwnLevels, outside: OutsideLevels): number {
-  const [level, value] = [levelOn(own, outside.days[0]!), outside.values[0]!];
-  return Math.abs(level - value) <= computeTolerance(outside, value) ? 1 : value / level;
-}
-
-/** Returns levels that grow from the first outside level, each from the previous one as it is rounded at its scale. */
-export function chainOutside({ days, levels }: OwnLevels, outside: OutsideLevels, decimals: number): Float64Array {
-  const scale = findFirstScale({ days, levels }, outside);
-  const result = levels.slice();
-  let value = outside.values[0]!;
-  for (let t = findLastAtMost(days, outside.days[0]!); t < levels.length; t++) {
-    if (days[t]! > outside.days[0]!) value = roundHalfAwayFromZero((value * levels[t]!) / levels[t - 1]!, decimals);
-    result[t] = value / scale;
-  }
-  return result;
-}
-
-/** Returns levels each of which grows from the rounded previous level. */
-export function chainRounded(levels: Float64Array, decimals: number): Float64Array {
-  const result = levels.slice();
-  for (let t = 1; t < levels.length; t++)
-    result[t] = roundHalfAwayFromZero((result[t - 1]! * levels[t]!) / levels[t - 1]!, decimals);
-  return result;
-}

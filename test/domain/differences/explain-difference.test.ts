@@ -145,6 +145,27 @@ test('levels that differ by one unit of the last digit have no cause', () => {
   expect(sessions.unexplained).toHaveLength(2);
 });
 
+test('a step below one unit of the last digit that all later levels have is no noise', () => {
+  // 0.032 of a price of 100 with a weight of 1 / 40 is 0.008 of a level of 1000 with 2 decimals.
+  const terms = createRoundedIndex();
+  const pay = (value: number): CandidateTerms => ({
+    ...terms,
+    market: {
+      ...terms.market,
+      actions: terms.market.actions.flatMap((action) =>
+        action.type !== 'SPECIAL_DIVIDEND' ? [action] : value === 0 ? [] : [{ ...action, value }],
+      ),
+    },
+  });
+  const { days, levels } = evaluateTerms(pay(0));
+  const outside = { days, values: round(levels, 2) };
+  const { causes, reproduced } = explainCase({ terms: pay(0.032), outside, decimals: 2, plants: [] });
+  expect(causes.map(({ subject, manner, identifier }) => [subject, manner, identifier])).toEqual([
+    ['special_dividend', 'ignored', 'N00'],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
 test('a level that repeats the previous one is an error of that session, of no security', () => {
   const { causes, reproduced } = explainChanged(6, (values) => {
     values[12] = values[11]!;

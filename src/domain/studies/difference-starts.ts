@@ -24,9 +24,6 @@ const SUPPORT_LEAST = Math.log(10_000);
 /** Largest support by one session, so that several sessions are needed. */
 const SUPPORT_SESSION = 3;
 
-/** Maximum number of conventions from which causes are searched at once. */
-const STARTS_MAX = 2;
-
 /** Subjects of conventions of the rates, of those that are run with each of them, and the maximum of their runs by securities and sessions. */
 const OF_RATES: ReadonlySet<CauseSubject> = new Set(['currency']);
 const WITH_RATES: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing', 'reinvestment', 'variant']);
@@ -105,16 +102,13 @@ const selectSupported = (all: readonly Supported[]): Supported[] =>
     .toSorted((a, b) => b.support - a.support || a.fits.length - b.fits.length);
 
 /** Returns the first ones, with those that have the same levels as rivals. */
-function groupEqual(supported: readonly Supported[], { outside }: Search): Start[] {
-  const starts: { fits: readonly Fit[]; rivals: Fit[]; support: number }[] = [];
-  for (const { fits, support } of supported) {
-    const same = starts.find(
-      (one) => one.fits.length === fits.length && haveEqualLevels(one.fits.at(-1)!.own, fits.at(-1)!.own, outside),
-    );
-    if (same === undefined) starts.push({ fits, rivals: [], support });
-    else if (same.fits[1]?.candidates[0] === fits[1]?.candidates[0]) same.rivals.push(fits[0]!);
-  }
-  return starts.filter(({ support }) => 2 * support >= starts[0]!.support).slice(0, STARTS_MAX);
+function groupEqual([first, ...others]: readonly Supported[], { outside }: Search): Start[] {
+  if (first === undefined) return [];
+  const isRival = ({ fits }: Supported): boolean =>
+    fits.length === first.fits.length &&
+    fits[1]?.candidates[0] === first.fits[1]?.candidates[0] &&
+    haveEqualLevels(fits.at(-1)!.own, first.fits.at(-1)!.own, outside);
+  return [{ fits: first.fits, rivals: others.filter(isRival).map(({ fits }) => fits[0]!) }];
 }
 
 const isReading = ({ subject, edits }: Candidate): boolean =>

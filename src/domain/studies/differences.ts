@@ -182,7 +182,7 @@ interface Explained {
 }
 
 /** Maximum number of times that conventions are added to those from which causes are searched. */
-const START_ROUNDS = 3;
+const START_ROUNDS = 2;
 
 /** Searches the causes from the run in one variant. */
 function explainVariant(start: DifferenceNode, currency: string | null, search: Search): Explained {
@@ -194,7 +194,7 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
     const before = best;
     for (const other of starts) {
       if (other === converted && best !== null && countUnexplained(best) === 0) continue;
-      const found = explainCertainly(other, search);
+      const found = explainCertainly(other, search, best);
       if (best === null || isBetter(found, best)) [first, best] = [other, found];
     }
     return best !== before;
@@ -208,10 +208,11 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
   return { start, best: removeSuperfluous(best!, converted, search) };
 }
 
-/** Searches from a state on, and again without the changes that are contradicted. */
-function explainCertainly(start: DifferenceNode, search: Search): DifferenceNode {
+/** Searches from a state on, and again without the changes that are contradicted, unless another state is as good. */
+function explainCertainly(start: DifferenceNode, search: Search, other: DifferenceNode | null): DifferenceNode {
   search.contradicted.clear();
   let best = explain(start, search);
+  if (other !== null && !isBetter(best, other)) return best;
   for (let k = 0; k < REFUTATIONS_MAX; k++) {
     const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;

@@ -95,11 +95,11 @@ interface Supported extends Pick<Start, 'fits'> {
   readonly support: number;
 }
 
-/** Returns the conventions with most support, the fewest first. */
+/** Returns the conventions with most support. Each further one needs the least support of its own. */
 const selectSupported = (all: readonly Supported[]): Supported[] =>
   all
-    .filter(({ support }) => support > SUPPORT_LEAST)
-    .toSorted((a, b) => b.support - a.support || a.fits.length - b.fits.length);
+    .filter(({ support, fits }) => support > SUPPORT_LEAST * fits.length)
+    .toSorted((a, b) => b.support - a.support - SUPPORT_LEAST * (b.fits.length - a.fits.length));
 
 /** Returns the first ones, with those that have the same levels as rivals. */
 function groupEqual([first, ...others]: readonly Supported[], { outside }: Search): Start[] {

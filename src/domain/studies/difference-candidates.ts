@@ -23,7 +23,7 @@ import {
   listFieldsRead,
 } from './difference-terms.js';
 import { listUnlistedEvents } from './difference-unlisted.js';
-import { countDecimals, type OutsideLevels } from './outside-levels.js';
+import { countDecimals } from './outside-levels.js';
 
 /** Change that may explain a difference. */
 export interface Candidate extends DatedChange {
@@ -63,7 +63,6 @@ export interface Site {
   readonly session: number;
   /** Session of the first level from outside. */
   readonly begin: number;
-  readonly outside: OutsideLevels;
 }
 
 export interface Place extends Site {

@@ -880,7 +880,6 @@ function findNearSplit(node: DifferenceNode, search: Search): DifferenceNode | n
     own: node.own,
     session: findRuleSession(node, day!, sm.sessionAt(day!)),
     begin: sm.sessionAt(outside.days[0]!),
-    outside,
   };
   const grow = (own: OwnLevels): number => Math.log(levelOn(own, day!) / levelOn(own, before));
   const wanted = Math.log(outside.values[node.agreement.reach]! / outside.values[node.agreement.reach - 1]!);
@@ -952,7 +951,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const { sm } = node.own.compositions;
   const session = sm.sessionAt(day);
   const begin = sm.sessionAt(outside.days[0]!);
-  const site = { own: node.own, session: findRuleSession(node, day, session), begin, outside };
+  const site = { own: node.own, session: findRuleSession(node, day, session), begin };
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     (one) => !search.known.has(one.subject) && !search.contradicted.has(toKey(one)),
   );

@@ -1,14 +1,12 @@
 import { z } from 'zod';
 import { LIMITS } from '#domain/base/limits.js';
 import { defineObject, Id, IsoDate } from '#domain/base/schema.js';
+import { MODEL_FILES, RiskModelImport, RiskModelImportQuery } from '#domain/risk/model-terms.js';
 import {
   FactorModelPayload,
   ImportedModelPayload,
-  MODEL_FILES,
   MODEL_SOURCES,
   RiskDiagnosticsPayload,
-  RiskModelImport,
-  RiskModelImportQuery,
   RiskModelRequest,
   RiskValidationRequest,
 } from '#domain/risk/risk-models.js';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { allocateRetainedMemory, toDecodable } from '#base/memory.js';
+import { toDecodable } from '#base/bytes.js';
+import { allocateRetainedMemory } from '#base/memory.js';
 import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { PluginUpsert } from '#contract/plugins.js';
 import { BacktestRequest } from '#contract/run.js';

@@ -1,4 +1,4 @@
-import { toDecodable } from '#base/memory.js';
+import { toDecodable } from '#base/bytes.js';
 import type * as Api from './api.js';
 import { createEngine } from './engine.js';
 import type { SignatureCheck } from './verify-bundle.js';

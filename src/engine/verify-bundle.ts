@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { compareText } from '#domain/base/findings.js';
 import type { DatedMarkets } from '#domain/books/composer.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';

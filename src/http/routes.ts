@@ -39,7 +39,7 @@ import { NAMED_DOCUMENTS } from '#domain/definition/reach.js';
 import type { Authorship, Subject, VersionedKind } from '#domain/definition/versions.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import { createAccountTemplate } from '#domain/personal/account-table.js';
-import { ImportTerms, MODEL_FILES } from '#domain/risk/risk-models.js';
+import { ImportTerms, MODEL_FILES } from '#domain/risk/model-terms.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
 import type { Days } from '#services/daily-plans/days.js';
 import { assertMaySchedule, type Schedules } from '#services/daily-plans/schedules.js';

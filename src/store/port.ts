@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import type { ProducedBytes } from '#base/memory.js';
+import type { ProducedBytes } from '#base/bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/definition/commit-events.js';
 import type { RunDocument } from '#domain/definition/runs.js';
 import { type Authorship, VERSIONED_KINDS } from '#domain/definition/versions.js';

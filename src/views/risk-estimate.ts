@@ -15,12 +15,8 @@ import {
 import { computeGrowth } from '#domain/market/growth.js';
 import { type MarketData, narrowMarket } from '#domain/market/market-data.js';
 import { estimateFrom, estimateOverRange, estimatePanel, type RiskModelEstimate } from '#domain/risk/estimation.js';
-import {
-  type Estimator,
-  isFactorEstimator,
-  type RiskModelRequest,
-  type StoredDiagnostics,
-} from '#domain/risk/risk-models.js';
+import { isFactorEstimator } from '#domain/risk/model-terms.js';
+import { type Estimator, type RiskModelRequest, type StoredDiagnostics } from '#domain/risk/risk-models.js';
 import {
   computeDailyReturns,
   createReturnSource,

@@ -12,8 +12,8 @@ import {
   vectorFromArray,
 } from 'apache-arrow';
 import { toCanonicalJson } from '#domain/base/json.js';
+import type { FactorModel } from '#domain/risk/model-terms.js';
 import type {
-  FactorModel,
   FactorModelPayload,
   RiskModelPart,
   RiskModelRequest,

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { EFFECT_WIDTH } from '#domain/backtest/run-file/block.js';
 import {
   type BlockName,

@@ -12,7 +12,7 @@ import type { Finding } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import type { FactorModelName, FactorSplit } from '#domain/risk/contributions.js';
-import type { FactorEstimator } from '#domain/risk/risk-models.js';
+import type { FactorEstimator } from '#domain/risk/model-terms.js';
 import { type Producer, yieldBatches } from './formats/batch.js';
 import {
   createJsonObject,

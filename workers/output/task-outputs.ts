@@ -3,13 +3,8 @@ import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
 import { openArtifactWriter } from '#artifact-writer';
-import {
-  allocatePageMemory,
-  allocateRetainedMemory,
-  type ByteRange,
-  type Memory,
-  type ProducedBytes,
-} from '#base/memory.js';
+import { type ProducedBytes } from '#base/bytes.js';
+import { allocatePageMemory, allocateRetainedMemory, type ByteRange, type Memory } from '#base/memory.js';
 import type { SeparatePrices } from '#domain/backtest/run-file/header.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { Refusal } from '#domain/base/refusals.js';

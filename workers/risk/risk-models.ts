@@ -24,13 +24,12 @@ import {
 } from '#domain/risk/model-tables.js';
 import {
   type FactorModel,
-  type MatrixFiles,
   MODEL_TABLES,
   type ModelFileFormat,
   type ModelProblems,
   type ModelTableName,
-  RiskModelRequest,
-} from '#domain/risk/risk-models.js';
+} from '#domain/risk/model-terms.js';
+import { type MatrixFiles, RiskModelRequest } from '#domain/risk/risk-models.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { openPackedFactors, packFactors, packUpper } from '#domain/risk/stored-models.js';
 import { validateRiskModel } from '#domain/risk/validation.js';

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { Deserializer, Serializer } from 'node:v8';
-import { allocateRetainedMemory, joinBytes, type Memory, type ProducedBytes, releaseAtRest } from '#base/memory.js';
+import { joinBytes, type ProducedBytes } from '#base/bytes.js';
+import { allocateRetainedMemory, type Memory, releaseAtRest } from '#base/memory.js';
 import {
   CHECKPOINT_FORMAT,
   createCheckpoint,

@@ -13,7 +13,7 @@ import { formatTable } from '../terminal.js';
 import { formatDay } from '#domain/base/time.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import { FACTOR_ESTIMATORS } from '#domain/risk/risk-models.js';
+import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile, readTextFile } from './command-line.js';
 import { EXIT } from './connection.js';

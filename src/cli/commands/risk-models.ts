@@ -12,7 +12,7 @@ import {
   type EstimatorSetting,
   type EstimatorSettingName,
   MODEL_FILES,
-} from '#domain/risk/risk-models.js';
+} from '#domain/risk/model-terms.js';
 import { alignRight, formatTwoDecimals, formatPercentCell, formatTable, formatWhole } from '../terminal.js';
 import { UsageError } from '../usage.js';
 import { type Flag, type FlagValues, readJsonFile } from './command-line.js';

@@ -1,4 +1,5 @@
-import { allocateRetainedFloats, allocateRetainedIntegers, allocateRetainedMemory, decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
+import { allocateRetainedFloats, allocateRetainedIntegers, allocateRetainedMemory } from '#base/memory.js';
 import type { DatedSeries } from '../analytics/relative-returns.js';
 import type { BacktestMetrics } from '../analytics/returns.js';
 import type { Finding } from '../base/findings.js';

@@ -3,14 +3,8 @@ import { suggestName } from '#base/nearest-name.js';
 import { type Finding, keepSmallValue } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { AssetIdentifier, defineObject } from '../base/schema.js';
-import {
-  type Estimator,
-  ESTIMATOR_SETTINGS,
-  type EstimatorSettingName,
-  RiskEstimator,
-  RiskModelChoice,
-  RiskModelRequest,
-} from '../risk/risk-models.js';
+import { ESTIMATOR_SETTINGS, type EstimatorSettingName } from '../risk/model-terms.js';
+import { type Estimator, RiskEstimator, RiskModelChoice, RiskModelRequest } from '../risk/risk-models.js';
 import { checkParams } from './catalogue.js';
 import { findConstraintClass } from './constraints.js';
 import { findReturnsClass, RETURNS_CLASSES, type ReturnsClass } from './expected-returns.js';

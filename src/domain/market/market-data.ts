@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { compareText } from '../base/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '../base/numbers.js';
 import type { Day } from '../base/time.js';

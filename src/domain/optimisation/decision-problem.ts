@@ -58,7 +58,8 @@ import {
   type ReturnWindow,
   sumReturns,
 } from '../risk/return-panel.js';
-import { isFactorEstimator, type RiskEstimator } from '../risk/risk-models.js';
+import { isFactorEstimator } from '../risk/model-terms.js';
+import { type RiskEstimator } from '../risk/risk-models.js';
 import {
   readModelCovariance,
   readModelFactors,

@@ -18,7 +18,7 @@ import {
   findSector,
   type PrincipalParts,
 } from './factors.js';
-import { FACTOR_ESTIMATORS, type FactorModel } from './risk-models.js';
+import { FACTOR_ESTIMATORS, type FactorModel } from './model-terms.js';
 import { assertEstimable, findCoverage, readReturns, type ReturnWindow } from './return-panel.js';
 import { type StoredModel, unpackRow } from './stored-models.js';
 

@@ -29,7 +29,8 @@ import {
   type EstimatedFactors,
   estimateFactors,
 } from './factors.js';
-import { type Estimator, isFactorEstimator, type RiskModelRequest } from './risk-models.js';
+import { isFactorEstimator } from './model-terms.js';
+import { type Estimator, type RiskModelRequest } from './risk-models.js';
 import {
   assertEstimable,
   type Coverage,

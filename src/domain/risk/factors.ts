@@ -15,7 +15,7 @@ import { createLatestRequest, type FieldRequest, resolveName } from '../datapoin
 import { computeZScores } from '../datapoints/statistics.js';
 import { readReference } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { FactorEstimator, FactorFit, FactorModel } from './risk-models.js';
+import type { FactorEstimator, FactorFit, FactorModel } from './model-terms.js';
 import type { Coverage, ReturnWindow } from './return-panel.js';
 
 /**

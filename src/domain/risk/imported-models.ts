@@ -8,14 +8,8 @@ import { compareText } from '../base/findings.js';
 import { LIMITS } from '../base/limits.js';
 import { computeFactorCovariance, createLoadings } from './factors.js';
 import type { DatedTables, ModelTable, ParsedModel } from './model-tables.js';
-import {
-  FACTOR_TABLES,
-  type FactorModel,
-  type ImportedModelPayload,
-  type ImportTerms,
-  MODEL_TABLES,
-  type ModelProblems,
-} from './risk-models.js';
+import { FACTOR_TABLES, type FactorModel, type ImportTerms, MODEL_TABLES, type ModelProblems } from './model-terms.js';
+import { type ImportedModelPayload } from './risk-models.js';
 import { packFactors, packUpper } from './stored-models.js';
 
 /** Relative difference of the two covariances of a pair that counts as rounding. */

@@ -9,7 +9,7 @@ import {
   type ModelProblems,
   type ModelTableName,
   RiskModelImport,
-} from './risk-models.js';
+} from './model-terms.js';
 
 export interface ModelDate {
   readonly date: string;

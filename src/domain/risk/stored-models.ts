@@ -3,7 +3,7 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { createLoadings } from './factors.js';
 import { groupPartsByDate, type ModelDate } from './model-tables.js';
-import type { FactorModel } from './risk-models.js';
+import type { FactorModel } from './model-terms.js';
 
 /** Packs a factor model for storage: exposures [n x K], factor covariance [K x K], specific variances [n]. */
 export function packFactors({ exposures, covariance, specific }: FactorModel): Float64Array<ArrayBuffer> {

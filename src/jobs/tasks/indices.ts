@@ -11,12 +11,11 @@ import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/de
 import type { MarketHandle } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { ModelDate } from '#domain/risk/model-tables.js';
+import type { ImportTerms, ModelFileFormat } from '#domain/risk/model-terms.js';
 import type {
   FactorModelPayload,
   ImportedModelPayload,
-  ImportTerms,
   MatrixFiles,
-  ModelFileFormat,
   RiskMeasureModel,
   RiskModelRequest,
   RiskValidationRequest,

@@ -1,4 +1,5 @@
-import { allocateRetainedFloats, decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
+import { allocateRetainedFloats } from '#base/memory.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import type { DatedMarkets } from '#domain/books/composer.js';

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Buffer } from 'node:buffer';
 import { type FileHandle, open } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { compareText } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { type ErrorDetail, Refusal } from '#domain/base/refusals.js';

@@ -15,13 +15,8 @@ import {
   PART_COUNT,
   SINGLE_THREAD_SECURITIES_MAX,
 } from '#domain/risk/estimation.js';
-import type {
-  ImportTerms,
-  MatrixFiles,
-  ModelFileFormat,
-  RiskModelDocument,
-  StoredArtifact,
-} from '#domain/risk/risk-models.js';
+import type { ImportTerms, ModelFileFormat } from '#domain/risk/model-terms.js';
+import type { MatrixFiles, RiskModelDocument, StoredArtifact } from '#domain/risk/risk-models.js';
 import { describeExclusion } from '#domain/risk/return-panel.js';
 import { type Attempt, type Completion, createJobKind, type JobKind } from '#jobs/port/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/port/queue.js';

@@ -35,13 +35,8 @@ import { BacktestFields, type RunDocument, type RunViewNeed, type RunViewTerms }
 import { createMarketKey, type MarketData, SINGLE_GROUPS } from '#domain/market/market-data.js';
 import type { ExportFormat } from '#domain/outputs/exports.js';
 import type { FactorModelName } from '#domain/risk/contributions.js';
-import {
-  FACTOR_ESTIMATORS,
-  type FactorEstimator,
-  isFactorEstimator,
-  readModelSource,
-  type RiskModelDocument,
-} from '#domain/risk/risk-models.js';
+import { FACTOR_ESTIMATORS, type FactorEstimator, isFactorEstimator } from '#domain/risk/model-terms.js';
+import { readModelSource, type RiskModelDocument } from '#domain/risk/risk-models.js';
 import type { ScenarioRequest } from '#domain/studies/scenarios.js';
 import { createHashCells, type HashedBytes, type ResponseBytes } from '#jobs/tasks/messages.js';
 import type {

@@ -2,7 +2,8 @@ import { createHash, hash, type Hash } from 'node:crypto';
 import { constants, writeSync } from 'node:fs';
 import { type FileHandle, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN, type ProducedBytes, releaseAtRest } from '#base/memory.js';
+import { type ProducedBytes } from '#base/bytes.js';
+import { allocatePageMemory, isPageMemory, LARGE_BYTES_MIN, releaseAtRest } from '#base/memory.js';
 import type { ApartHash, ArtifactContent, ArtifactRef, ArtifactWriter, EarlyArtifact, WriteOptions } from '../port.js';
 import {
   callDirectly,

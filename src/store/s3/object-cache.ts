@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type FileHandle, link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { joinBytes, type ProducedBytes } from '#base/memory.js';
+import { joinBytes, type ProducedBytes } from '#base/bytes.js';
 import { refuseDamagedArtifact } from '../artifacts/artifact.js';
 import { computeFileSha256, makeFolder } from '../artifacts/durable-files.js';
 import type { ArtifactDestination, ArtifactWriter } from '../port.js';

@@ -16,7 +16,7 @@ import {
   vectorFromArray,
 } from 'apache-arrow';
 import { createHash, type Hash } from 'node:crypto';
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import type { MarketData, PriceSeries, ReferenceRow } from '#domain/market/market-data.js';

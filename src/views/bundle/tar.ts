@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 
 /** Size of a tar record in bytes. */
 const RECORD = 512;

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import { callOnce } from '#base/once.js';
 import type { AttributionView, OverviewView, WeightsView } from '#contract/analytics/analytics.js';
 import type { DividendPointsView } from '#contract/analytics/run-views.js';

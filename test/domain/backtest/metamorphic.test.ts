@@ -11,7 +11,7 @@ import type { CorporateAction, MarketData } from '#domain/market/market-data.js'
 import { createRunMemory } from '#workers/output/task-outputs.js';
 import { readContent, cut as rowsUpTo, openExtended } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
-import { joinBytes } from '#base/memory.js';
+import { joinBytes } from '#base/bytes.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 import { runRecordJson, runResultJson } from './run-texts.js';
 

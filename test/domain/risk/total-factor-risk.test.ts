@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { FactorModel } from '#domain/risk/risk-models.js';
+import type { FactorModel } from '#domain/risk/model-terms.js';
 import {
   computeFactorRisk,
   computeModelFactorRisk,

@@ -1,4 +1,5 @@
-import type { Memory, ProducedBytes } from '#base/memory.js';
+import type { ProducedBytes } from '#base/bytes.js';
+import type { Memory } from '#base/memory.js';
 import { callOnce } from '#base/once.js';
 import { LIMITS } from '../../base/limits.js';
 import type { NumberType } from '../../base/numbers.js';

@@ -1,4 +1,4 @@
-import { decodeUtf8 } from '#base/memory.js';
+import { decodeUtf8 } from '#base/bytes.js';
 import type { DatedSeries } from '../../analytics/relative-returns.js';
 import { findNumberType, NUMBER_TYPES, type Numbers, type NumberType } from '../../base/numbers.js';
 import { Refusal } from '../../base/refusals.js';

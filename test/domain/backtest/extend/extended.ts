@@ -18,7 +18,7 @@ import type { Run } from '#domain/backtest/run.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { listActions, type MarketData, openMarketSince, shareMarket } from '#domain/market/market-data.js';
 import { findSettledDay } from '#market/content/content-hash.js';
-import { joinBytes } from '#base/memory.js';
+import { joinBytes } from '#base/bytes.js';
 import { encodeRecord } from '#views/json/record.js';
 import { decodeState, encodeState } from '#workers/runs/backtest.js';
 import { expectEqual } from '../../../equal.js';

@@ -95,7 +95,7 @@ interface Supported extends Pick<Start, 'fits'> {
   readonly support: number;
 }
 
-/** Returns the conventions with most support. Each further one needs the least support of its own. */
+/** Returns the conventions with most support. Each further one needs the least support without the others. */
 const selectSupported = (all: readonly Supported[]): Supported[] =>
   all
     .filter(({ support, fits }) => support > SUPPORT_LEAST * fits.length)

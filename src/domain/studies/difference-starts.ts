@@ -41,6 +41,10 @@ const OF_SESSIONS: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency', 
 /** Subjects of conventions that read the levels of a run otherwise: they cost no run. */
 const OF_READING: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency']);
 
+/** Subjects of conventions that act at reviews, and the reviews that must support them: a change of one review is no convention. */
+const OF_REVIEWS: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing']);
+const REVIEWS_LEAST = 2;
+
 /** Conventions from which causes are searched. */
 export interface Start {
   /** States after each of them in turn. */
@@ -67,7 +71,12 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
     return runFrom(start, one, search);
   });
   const measure = createSupport(start.own, outside);
-  const support = (fits: readonly Fit[]): Supported => ({ fits, support: measure(fits.at(-1)!.own) });
+  const support = (fits: readonly Fit[]): Supported => {
+    const moves = measure(fits.at(-1)!.own);
+    const isOfReviews = fits.some(({ candidates: [one] }) => OF_REVIEWS.has(one!.subject));
+    const isSeen = !isOfReviews || countReviews(start.own, outside, moves) >= REVIEWS_LEAST;
+    return { fits, support: isSeen ? moves.reduce((sum, one) => sum + one, 0) : -Infinity };
+  };
   const addEach = (firsts: readonly Fit[], others: readonly Fit[]): Supported[] =>
     firsts.flatMap((first) =>
       others.flatMap((other) => {
@@ -126,12 +135,22 @@ function listSites(
   return [reach, ...left].slice(0, SITES_MAX);
 }
 
+/** Returns the number of reviews after which the returns support other levels. */
+function countReviews({ rule: { sm, list } }: Evaluation, { days }: OutsideLevels, support: Float64Array): number {
+  const sums = new Float64Array(list.length + 1);
+  for (const [t, one] of support.entries()) {
+    const session = sm.sessionAt(days[t]!);
+    sums[list.findLastIndex((composition) => composition.session < session) + 1]! += one;
+  }
+  return sums.filter((sum) => sum >= SUPPORT_SESSION).length;
+}
+
 /**
- * Returns a function that measures how the outside returns support other levels than those of a run. Each session whose
- * return they change by more than its rounding counts the logarithm of this ratio: it is the chance that the return
- * agrees with the wrong one of both. Both may differ from the outside level by a constant rate.
+ * Returns a function that measures by session how the outside returns support other levels than those of a run. Each
+ * session whose return they change by more than its rounding counts the logarithm of this ratio: it is the chance that the
+ * return agrees with the wrong one of both. Both may differ from the outside level by a constant rate.
  */
-export function createSupport(own: OwnLevels, outside: OutsideLevels): (other: OwnLevels) => number {
+export function createSupport(own: OwnLevels, outside: OutsideLevels): (other: OwnLevels) => Float64Array {
   const { days, values } = outside;
   const tolerances = values.map((value, t) =>
     t === 0
@@ -166,13 +185,13 @@ export function createSupport(own: OwnLevels, outside: OutsideLevels): (other: O
   return (other) => {
     const after = read(other);
     const errorsAfter = findErrors(after);
-    let support = 0;
+    const support = new Float64Array(days.length);
     for (let t = 1; t < days.length; t++) {
       const ratio = Math.abs(after[t]! - before[t]!) / (2 * tolerances[t]!);
       if (!(ratio > 1)) continue;
       const isAgreed = Math.abs(errorsAfter[t]!) <= tolerances[t]!;
       const wasAgreed = Math.abs(errorsBefore[t]!) <= tolerances[t]!;
-      support += (Number(isAgreed) - Number(wasAgreed)) * Math.min(Math.log(ratio), SUPPORT_SESSION);
+      support[t] = (Number(isAgreed) - Number(wasAgreed)) * Math.min(Math.log(ratio), SUPPORT_SESSION);
     }
     return support;
   };

@@ -44,6 +44,8 @@ export interface Search {
   /** Changes that later levels contradict. */
   readonly contradicted: Set<string>;
   expansions: number;
+  /** Number of changes that were run. */
+  runs: number;
   best: DifferenceNode | null;
   isBounded: boolean;
 }
@@ -52,7 +54,10 @@ export interface Search {
 export const [OPENED, SEARCHED] = [0.05, 0.95];
 
 /** Reports the session that is explained. Called before each run, so that a cancelled search ends within one run. */
-export function reportSession({ agreement: { reach } }: DifferenceNode, { report, outside: { days } }: Search): void {
+export function reportSession({ agreement: { reach } }: DifferenceNode, search: Search): void {
+  const { report, outside } = search;
+  const { days } = outside;
+  search.runs++;
   const fraction = OPENED + (SEARCHED - OPENED) * (reach / days.length);
   report(fraction, `explaining the session ${formatDay(days[Math.min(reach, days.length - 1)]!)}`);
 }

@@ -139,6 +139,9 @@ const EXPANSIONS_MAX = 16;
 /** Maximum number of steps without an explanation after which causes are searched. */
 const BREAKS_MAX = 6;
 
+/** Maximum number of changes that a search runs; the sessions that are left then stay without an explanation. */
+const RUNS_MAX = 8000;
+
 /** Maximum number of candidates of a state that are followed. */
 const BRANCHES_MAX = 4;
 
@@ -213,7 +216,7 @@ function explainCertainly(start: DifferenceNode, search: Search, other: Differen
   search.contradicted.clear();
   let best = explain(start, search);
   if (other !== null && !isBetter(best, other)) return best;
-  for (let k = 0; k < REFUTATIONS_MAX; k++) {
+  for (let k = 0; k < REFUTATIONS_MAX && search.runs < RUNS_MAX; k++) {
     const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;
     for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
@@ -323,7 +326,8 @@ function isRefutedLater(
 ): boolean {
   if (candidate.date !== null || ratios === null || left.size === 0) return false;
   const without = Float64Array.from(outside.days, (day, t) => levelOn(own, day) / ratios[t]!);
-  return createSupport({ days: outside.days, levels: without }, outside)(own) <= 0;
+  const support = createSupport({ days: outside.days, levels: without }, outside)(own);
+  return support.reduce((sum, one) => sum + one, 0) <= 0;
 }
 
 /**
@@ -500,6 +504,7 @@ function openSearch(input: DifferenceInput): Opened {
       refuted: new Set(),
       contradicted: new Set(),
       expansions: 0,
+      runs: 0,
       best: null,
       isBounded: false,
     },
@@ -539,7 +544,7 @@ function descend(node: DifferenceNode, search: Search): void {
     descend(findRounding(node, noise, search) ?? extendNode({ ...node, unexplained }, search), search);
     return;
   }
-  const isLost = node.unexplained.breaks.length >= BREAKS_MAX;
+  const isLost = node.unexplained.breaks.length >= BREAKS_MAX || search.runs >= RUNS_MAX;
   if (search.expansions >= EXPANSIONS_MAX || node.chosen.length >= search.causesMax || isLost) {
     search.isBounded = true;
     if (search.best === null) descendWithout(node, search, true);

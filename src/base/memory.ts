@@ -42,7 +42,7 @@ function grow<C extends Columns<C>>(table: GrowingTable<C>): void {
 }
 
 /** Returns the rows so far, without copying. */
-export function listRows<C extends Columns<C>>({ columns, length }: GrowingTable<C>): C {
+export function takeRows<C extends Columns<C>>({ columns, length }: GrowingTable<C>): C {
   return mapColumns(columns, (column) => column.subarray(0, length));
 }
 

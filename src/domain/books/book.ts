@@ -1,4 +1,4 @@
-import { appendRow, createGrowingTable, type GrowingTable, listRows } from '#base/memory.js';
+import { appendRow, createGrowingTable, type GrowingTable, takeRows } from '#base/memory.js';
 import { findFirstAtLeast, isEqual } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { Series } from '../datapoints/series.js';
@@ -344,7 +344,7 @@ function listChanges({ counts, columns, from, to }: CountedSeries): CountTimelin
     if (changes.length > largestCount) return null;
     starts[session - from + 1] = changes.length;
   }
-  return { starts, ...listRows(changes) };
+  return { starts, ...takeRows(changes) };
 }
 
 /** Terms on which a book follows share counts between reviews. */
@@ -440,7 +440,7 @@ export function openCounts({ sm, from, to, shareChanges: terms }: CountedBook, c
 
 /** Returns the changes that a book adopted. Returns undefined if the book follows no share counts. */
 export function listAdoptedChanges({ shareCounts }: Pick<CountedState, 'shareCounts'>): ShareChanges | undefined {
-  return shareCounts === null ? undefined : listRows(shareCounts.changes.rows);
+  return shareCounts === null ? undefined : takeRows(shareCounts.changes.rows);
 }
 
 /** Part of a book's state that contains share counts. */

@@ -1,4 +1,4 @@
-import { appendRow, listRows } from '#base/memory.js';
+import { appendRow, takeRows } from '#base/memory.js';
 import { sumHoldingValue } from '#kernels/sums/sums.js';
 import { Refusal } from '../base/refusals.js';
 import { formatDay } from '../base/time.js';
@@ -223,7 +223,7 @@ function listGrowthFields({
     ...(exitShares.length === 0 ? {} : { exitShares: createExitSeries(exitShares, gross.length) }),
     ...(transfers.rows.length + transfers.keptRows.length === 0
       ? {}
-      : { transfers: { ...listRows(transfers.rows), ...listRows(transfers.keptRows) } }),
+      : { transfers: { ...takeRows(transfers.rows), ...takeRows(transfers.keptRows) } }),
     ...(reinvested === null || input.fills !== 'all' ? {} : { reinvested }),
     ...(exactDivisor === null ? {} : { exactDivisor }),
   };
@@ -240,7 +240,7 @@ function listShareFields(state: BookState): Pick<Book, 'shareChanges' | 'shares'
   const shareChanges = listAdoptedChanges(state);
   return {
     ...(shareChanges === undefined ? {} : { shareChanges }),
-    ...(state.record.shares === null ? {} : { shares: listRows(state.record.shares.changes) }),
+    ...(state.record.shares === null ? {} : { shares: takeRows(state.record.shares.changes) }),
   };
 }
 

@@ -56,7 +56,7 @@ export interface FreeValue {
   readonly isGradual?: boolean;
 }
 
-/** Place of a difference in a run. */
+/** RuleSite of a difference in a run. */
 export interface Site {
   readonly own: Evaluation;
   /** Session of the rule-based index with the first difference. */
@@ -65,7 +65,7 @@ export interface Site {
   readonly begin: number;
 }
 
-export interface Place extends Site {
+export interface RuleSite extends Site {
   readonly ruleId: string;
   readonly document: IndexDocument;
   readonly sm: SessionMarket;
@@ -84,7 +84,7 @@ export const CARRIED_MAX = 10;
 /** Rebalances before a difference that are searched. */
 const REBALANCES = 2;
 
-export function createPlace(site: Site): Place {
+export function createRuleSite(site: Site): RuleSite {
   const { terms, rule } = site.own;
   const ruleId = findRuleId(terms);
   return { ...site, ruleId, document: terms.documents[ruleId]!, sm: rule.sm, list: rule.list };
@@ -92,7 +92,7 @@ export function createPlace(site: Site): Place {
 
 /** Returns the candidates that concern an event, a price or a review near a difference. */
 export function listLocalCandidates(site: Site): Candidate[] {
-  const place = createPlace(site);
+  const place = createRuleSite(site);
   return [
     ...listActionCandidates(place),
     ...listUnlistedCandidates(place),
@@ -104,9 +104,9 @@ export function listLocalCandidates(site: Site): Candidate[] {
   ];
 }
 
-export const toDate = ({ sm }: Pick<Place, 'sm'>, session: number): Day => sm.sessions[session]!;
+export const dayOf = ({ sm }: Pick<RuleSite, 'sm'>, session: number): Day => sm.sessions[session]!;
 
-function listActionCandidates(place: Place): Candidate[] {
+function listActionCandidates(place: RuleSite): Candidate[] {
   const { sm, session, own } = place;
   const held = listHeldColumns(place);
   // An event between the decision of a review and its effect can change only the weights of the review.
@@ -119,14 +119,14 @@ function listActionCandidates(place: Place): Candidate[] {
   const cancelled = own.terms.market.actions.filter(
     (action) =>
       action.status === 'cancelled' &&
-      action.exDay > toDate(place, Math.max(0, session - EVENT_SESSIONS - 1)) &&
-      action.exDay <= toDate(place, session),
+      action.exDay > dayOf(place, Math.max(0, session - EVENT_SESSIONS - 1)) &&
+      action.exDay <= dayOf(place, session),
   );
   return [
     ...candidates,
     ...cancelled.map((action) =>
       createActionCandidate(
-        { action, day: toDate(place, place.sm.sessionAt(action.exDay)) },
+        { action, day: dayOf(place, place.sm.sessionAt(action.exDay)) },
         { manner: 'added', after: { ...action, status: 'paid' }, words: 'counted the cancelled' },
       ),
     ),
@@ -134,7 +134,7 @@ function listActionCandidates(place: Place): Candidate[] {
 }
 
 /** Returns the columns that the index holds around a difference, with those that enter by an event. */
-export function listHeldColumns({ list, session, sm }: Place): ReadonlySet<number> {
+export function listHeldColumns({ list, session, sm }: RuleSite): ReadonlySet<number> {
   const compositions = [findCompositionInForce(list, session - EVENT_SESSIONS), findCompositionInForce(list, session)];
   const columns = new Set(compositions.flatMap((composition) => [...(composition?.columns ?? [])]));
   for (const { action, column } of sm.actions.related)
@@ -199,7 +199,7 @@ const ACTION_WORDS: Readonly<Record<CorporateAction['type'], string>> = {
   TICKER_CHANGE: 'change of ticker',
 };
 
-function listChangesOfAction(place: Place, action: CorporateAction, at: number): Candidate[] {
+function listChangesOfAction(place: RuleSite, action: CorporateAction, at: number): Candidate[] {
   const { sm } = place;
   const { type, value } = action;
   const create = (
@@ -207,7 +207,7 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
     after: CorporateAction | null,
     words: string,
     number: number | null = null,
-  ): Candidate => createActionCandidate({ action, day: toDate(place, at) }, { manner, after, words, value: number });
+  ): Candidate => createActionCandidate({ action, day: dayOf(place, at) }, { manner, after, words, value: number });
   const kind = ACTION_KINDS[type];
   const candidates = [create('ignored', null, 'left out the')];
   const [before, later] = [sm.sessions[at - 1], sm.sessions[at + 1]];
@@ -240,7 +240,7 @@ function listChangesOfAction(place: Place, action: CorporateAction, at: number):
 }
 
 /** Returns the rate of tax on a dividend of a net index; 0 for other variants, NaN if the security has no rate. */
-function findTaxRate({ document, own: { terms } }: Place, { identifier, exDay }: CorporateAction): number {
+function findTaxRate({ document, own: { terms } }: RuleSite, { identifier, exDay }: CorporateAction): number {
   if (terms.variant !== 'net' || !isRuleDocument(document)) return 0;
   return createWithholding(terms.market, document.pipeline.treatment.withholding_tax)(identifier, exDay);
 }
@@ -267,7 +267,7 @@ function createFreeAction(
   };
 }
 
-function listUnlistedCandidates(place: Place): Candidate[] {
+function listUnlistedCandidates(place: RuleSite): Candidate[] {
   const { sm, session } = place;
   return listUnlistedEvents({ sm, session, held: listHeldColumns(place) }).map(
     ({ action, accepts, decimals }): Candidate => ({
@@ -299,13 +299,13 @@ interface PriceBar {
 }
 
 /** Returns the bar of a security on a session. Undefined without a bar. */
-function findBar({ sm }: Place, session: number, column: number): PriceBar | undefined {
+function findBar({ sm }: RuleSite, session: number, column: number): PriceBar | undefined {
   const price = sm.closeAt(session, column);
   const row = findLastAtMost(sm.market.dates, sm.barDay(session, column));
   return Number.isNaN(price) ? undefined : { row, price };
 }
 
-function listPriceCandidates(place: Place): Candidate[] {
+function listPriceCandidates(place: RuleSite): Candidate[] {
   const { sm, session } = place;
   const rates = listPairColumns(place);
   const held = [...(findCompositionInForce(place.list, session - 1)?.columns ?? [])];
@@ -318,8 +318,8 @@ function listPriceCandidates(place: Place): Candidate[] {
       subject,
       manner,
       identifier: sm.identifiers[column]!,
-      date: toDate(place, session),
-      through: toDate(place, session),
+      date: dayOf(place, session),
+      through: dayOf(place, session),
       value: price,
       words: `${words} of ${sm.identifiers[column]!}`,
       edits: [{ kind: 'bars', field: 'CLOSE', column, bars: [{ row: bar!.row, value: price }] }],
@@ -337,7 +337,7 @@ function listPriceCandidates(place: Place): Candidate[] {
 }
 
 /** Returns the columns with exchange rates of the currencies of the index and the store. */
-export const listPairColumns = ({ sm, document }: Place): number[] => [
+export const listPairColumns = ({ sm, document }: RuleSite): number[] => [
   ...createExchangeRates(sm, document.currency).pairColumns,
 ];
 
@@ -354,7 +354,7 @@ interface CarriedPrice {
   readonly subject: CauseSubject;
 }
 
-function createCarried(place: Place, column: number, { previous, count, subject }: CarriedPrice): Candidate[] {
+function createCarried(place: RuleSite, column: number, { previous, count, subject }: CarriedPrice): Candidate[] {
   const { sm, session } = place;
   const bars = Array.from({ length: count }, (_, k) => findBar(place, session + k, column));
   const last = session + count - 1;
@@ -365,8 +365,8 @@ function createCarried(place: Place, column: number, { previous, count, subject 
       subject,
       manner: 'carried',
       identifier: sm.identifiers[column]!,
-      date: toDate(place, session),
-      through: toDate(place, last),
+      date: dayOf(place, session),
+      through: dayOf(place, last),
       after: sm.sessions[session - 1],
       value: previous,
       words: `carried the ${subject === 'currency' ? 'rate' : 'price'} of ${sm.identifiers[column]!}`,
@@ -382,7 +382,7 @@ function createCarried(place: Place, column: number, { previous, count, subject 
 }
 
 /** Returns prices divided by the ratio of a split that follows within a few sessions, or multiplied by one just before. */
-function listScaledPrices({ sm, session }: Place, column: number, price: number): number[] {
+function listScaledPrices({ sm, session }: RuleSite, column: number, price: number): number[] {
   return listActionsNear(sm, session, EVENT_SESSIONS)
     .filter(
       (placed) =>
@@ -399,7 +399,7 @@ const PRINT_RETURN = 0.5;
 
 /** Returns a free price for a bar of the store that moves away and back. */
 function listBadPrints(
-  place: Place,
+  place: RuleSite,
   column: number,
   { previous, bar }: { readonly previous: number; readonly bar: PriceBar },
 ): Candidate[] {
@@ -427,9 +427,9 @@ function listBadPrints(
 }
 
 /** Returns a free price for a security without a bar on a session. */
-function listStalePrices(place: Place, column: number, previous: number): Candidate[] {
-  const row = findLastAtMost(place.sm.market.dates, toDate(place, place.session));
-  if (place.sm.market.dates[row] !== toDate(place, place.session)) return [];
+function listStalePrices(place: RuleSite, column: number, previous: number): Candidate[] {
+  const row = findLastAtMost(place.sm.market.dates, dayOf(place, place.session));
+  if (place.sm.market.dates[row] !== dayOf(place, place.session)) return [];
   return [
     createFreePrice(place, column, {
       row,
@@ -452,7 +452,7 @@ interface PriceGuess {
 }
 
 function createFreePrice(
-  place: Place,
+  place: RuleSite,
   column: number,
   { row, previous, decimals, words, most }: PriceGuess,
 ): Candidate {
@@ -462,8 +462,8 @@ function createFreePrice(
     subject: 'price',
     manner: 'value',
     identifier,
-    date: toDate(place, place.session),
-    through: toDate(place, place.session),
+    date: dayOf(place, place.session),
+    through: dayOf(place, place.session),
     value: previous,
     words: `${words} of ${identifier}`,
     edits: create(previous),
@@ -484,7 +484,7 @@ interface NearReview {
 }
 
 /** Returns the reviews whose effect may begin at a difference. */
-function listNearReviews({ list, session }: Place): NearReview[] {
+function listNearReviews({ list, session }: RuleSite): NearReview[] {
   const last = list.findLastIndex((one) => one.session <= session + 1);
   return list
     .map((composition, position) => ({ composition, position, next: list[position + 1] }))
@@ -492,7 +492,7 @@ function listNearReviews({ list, session }: Place): NearReview[] {
 }
 
 /** Returns the effective dates of the reviews of a document after its first one. */
-function listEffectiveDates({ document, sm, list }: Place): Day[] {
+function listEffectiveDates({ document, sm, list }: RuleSite): Day[] {
   const { frequency, dates } = document.rebalance;
   if (frequency === 'custom') return dates.map(parseValidDay);
   const first = list[0]!.session;
@@ -501,7 +501,7 @@ function listEffectiveDates({ document, sm, list }: Place): Day[] {
     .map(({ date }) => date);
 }
 
-function listRebalanceCandidates(place: Place): Candidate[] {
+function listRebalanceCandidates(place: RuleSite): Candidate[] {
   const { sm, document, ruleId } = place;
   if (document.rebalance.frequency === 'daily' || document.rebalance.frequency === 'none') return [];
   const dates = listEffectiveDates(place);
@@ -512,7 +512,7 @@ function listRebalanceCandidates(place: Place): Candidate[] {
       subject: 'rebalance',
       manner,
       identifier: null,
-      date: toDate(place, composition.session),
+      date: dayOf(place, composition.session),
       review: composition,
       through: null,
       value: null,
@@ -546,7 +546,7 @@ const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];
 const SHARE_DATAPOINTS = new Set([...SHARE_FIELDS, 'MARKET_CAP', 'FREE_FLOAT_MARKET_CAP']);
 
 /** Returns changes of share counts that the outside level did not adopt until the next review, or adopted a review early. */
-function listShareCandidates(place: Place): Candidate[] {
+function listShareCandidates(place: RuleSite): Candidate[] {
   const { sm, list, document } = place;
   if (isRuleDocument(document) && !listFieldsRead(document).some(({ name }) => SHARE_DATAPOINTS.has(name))) return [];
   const width = sm.identifiers.length;
@@ -554,7 +554,7 @@ function listShareCandidates(place: Place): Candidate[] {
     SHARE_FIELDS.flatMap((field) => {
       const panel = sm.market.fields.get(field);
       if (panel === undefined) return [];
-      const rowOf = (session: number): number => findLastAtMost(sm.market.dates, toDate(place, session));
+      const rowOf = (session: number): number => findLastAtMost(sm.market.dates, dayOf(place, session));
       const previous = rowOf(list[position - 1]?.decision ?? 0);
       const decided = rowOf(composition.decision);
       const end = next === undefined ? sm.market.dates.length : rowOf(next.decision);
@@ -595,11 +595,11 @@ function listShareCandidates(place: Place): Candidate[] {
 }
 
 /** Returns changes of share counts of an index that follows them between reviews: ignored up to the next review, or moved by a session. */
-function listFollowedShareCandidates(place: Place): Candidate[] {
+function listFollowedShareCandidates(place: RuleSite): Candidate[] {
   const { sm, list, document, session } = place;
   if (document.events?.share_changes !== 'effective') return [];
   const width = sm.identifiers.length;
-  const rowOf = (at: number): number => findLastAtMost(sm.market.dates, toDate(place, at));
+  const rowOf = (at: number): number => findLastAtMost(sm.market.dates, dayOf(place, at));
   const last = Math.min(session + 1, sm.sessions.length - 1);
   const columns = findCompositionInForce(list, session)?.columns ?? [];
   return SHARE_FIELDS.flatMap((field) => {
@@ -667,7 +667,7 @@ function readBefore(panel: Float64Array, { column, width, row }: PanelColumn & {
   return Number.NaN;
 }
 
-function listConstituentCandidates(place: Place): Candidate[] {
+function listConstituentCandidates(place: RuleSite): Candidate[] {
   const { sm, document, ruleId, session } = place;
   if (!isRuleDocument(document) || document.rebalance.frequency === 'daily') return [];
   return listNearReviews(place).flatMap(({ composition, position, next }) => {
@@ -696,8 +696,8 @@ function listConstituentCandidates(place: Place): Candidate[] {
           .toSorted();
       return {
         ...describeConstituent(place, composition, { manner, column }),
-        date: toDate(place, composition.session),
-        through: next === undefined ? null : toDate(place, next.session),
+        date: dayOf(place, composition.session),
+        through: next === undefined ? null : dayOf(place, next.session),
         exchanged,
         edits: [
           changeDocument(ruleId, (own) =>
@@ -747,7 +747,7 @@ function findHeldNames(own: IndexDocument, document: IndexDocument, from: Day | 
 }
 
 const describeConstituent = (
-  { sm }: Place,
+  { sm }: RuleSite,
   composition: Composition,
   { manner, column }: { readonly manner: Manner; readonly column: number },
 ) => ({
@@ -765,7 +765,7 @@ interface UniverseChange extends Pick<NearReview, 'composition' | 'next'> {
 }
 
 /** Returns candidates that leave a security out of the universe, or add one to it, from a review on or up to the next one. */
-function listUniverseCandidates(place: Place, { composition, next, others }: UniverseChange): Candidate[] {
+function listUniverseCandidates(place: RuleSite, { composition, next, others }: UniverseChange): Candidate[] {
   const { ruleId, document, sm } = place;
   const names = document.universe?.identifiers ?? [];
   const isFirst = composition === place.list[0];
@@ -778,8 +778,8 @@ function listUniverseCandidates(place: Place, { composition, next, others }: Uni
     const restore = until === undefined ? [] : [amend(until.date, { universe: { identifiers: [...names] } })];
     return {
       ...describeConstituent(place, composition, { manner, column }),
-      date: isFirst && until === undefined ? null : toDate(place, composition.session),
-      through: until === undefined ? null : toDate(place, until.session),
+      date: isFirst && until === undefined ? null : dayOf(place, composition.session),
+      through: until === undefined ? null : dayOf(place, until.session),
       edits: [
         changeDocument(ruleId, (own) =>
           isFirst

@@ -7,14 +7,14 @@ import { type CorporateAction, readReference, RETURN_VARIANTS } from '../market/
 import { isCurrency, parsePair, readRateSeries } from '../market/rates.js';
 import {
   type Candidate,
-  createPlace,
+  createRuleSite,
   type FreeValue,
   listActionsNear,
   listHeldColumns,
   listPairColumns,
-  type Place,
+  type RuleSite,
   type Site,
-  toDate,
+  dayOf,
 } from './difference-candidates.js';
 import {
   changeDocument,
@@ -28,7 +28,7 @@ import { countDecimals } from './outside-levels.js';
 
 /** Returns the candidates that hold over the whole run: other conventions of the outside level. */
 export function listConventions(site: Site): Candidate[] {
-  const place = createPlace(site);
+  const place = createRuleSite(site);
   return [
     ...listVariantCandidates(place),
     ...listTreatmentCandidates(place),
@@ -57,7 +57,7 @@ const createConvention = ({ manner = 'value', value = null, identifier = null, .
   ...rest,
 });
 
-const listVariantCandidates = ({ own: { terms } }: Place): Candidate[] =>
+const listVariantCandidates = ({ own: { terms } }: RuleSite): Candidate[] =>
   RETURN_VARIANTS.filter((variant) => variant !== terms.variant).map((variant) =>
     createConvention({
       subject: 'variant',
@@ -75,7 +75,7 @@ const REMOVAL_TYPES: readonly CorporateAction['type'][] = ['DELISTING', 'ACQUISI
 const CONVENTION_SESSIONS = 12;
 
 /** Returns true if an event is near a difference, or before the first level from outside, so that weights are others. */
-function hasEventNear({ sm, list, session, begin }: Place, types: readonly CorporateAction['type'][]): boolean {
+function hasEventNear({ sm, list, session, begin }: RuleSite, types: readonly CorporateAction['type'][]): boolean {
   const isOfTypes = (placed: { readonly action: CorporateAction }): boolean => types.includes(placed.action.type);
   const { all, starts } = sm.actions;
   const first = list[0]!.session + 1;
@@ -138,7 +138,7 @@ function changeTreatment(id: string, changes: Readonly<Record<string, unknown>>)
 /** Values of treatments that a document need not state. */
 const DEFAULTS: Readonly<Record<string, string>> = { reinvestment_at: 'close' };
 
-function listTreatmentCandidates(place: Place): Candidate[] {
+function listTreatmentCandidates(place: RuleSite): Candidate[] {
   const { document, ruleId } = place;
   if (!isRuleDocument(document)) return [];
   const { treatment } = document.pipeline;
@@ -160,16 +160,16 @@ function listTreatmentCandidates(place: Place): Candidate[] {
 }
 
 /** Returns the values of a reference field of the constituents around a difference. */
-function listFieldValues(place: Place, field: string): Set<string> {
+function listFieldValues(place: RuleSite, field: string): Set<string> {
   const { reference } = place.own.terms.market;
-  const day = toDate(place, place.session);
+  const day = dayOf(place, place.session);
   const values = [...listHeldColumns(place)].map((column) =>
     readReference(reference, place.sm.identifiers[column]!, field, day),
   );
   return new Set(values.filter((value) => typeof value === 'string'));
 }
 
-function listTaxCandidates(place: Place): Candidate[] {
+function listTaxCandidates(place: RuleSite): Candidate[] {
   const { document, ruleId, own } = place;
   const { terms } = own;
   if (terms.variant !== 'net' || !isRuleDocument(document)) return [];
@@ -223,14 +223,14 @@ const CAPS = [
 ];
 
 /** Returns the caps that the weights of the review before a difference can meet and that change them. */
-function listCaps({ list, session }: Place): number[] {
+function listCaps({ list, session }: RuleSite): number[] {
   const review = findCompositionInForce(list, session);
   if (review === undefined) return [];
   const largest = review.uncapped.reduce((most, weight) => Math.max(most, weight), 0);
   return CAPS.filter((cap) => cap * review.columns.length >= 1 && cap < largest);
 }
 
-function listWeightingCandidates(place: Place): Candidate[] {
+function listWeightingCandidates(place: RuleSite): Candidate[] {
   const { document, ruleId } = place;
   if (!isRuleDocument(document)) return [];
   const { cap, group_caps: groupCaps } = document.pipeline.weighting;
@@ -272,7 +272,7 @@ function listWeightingCandidates(place: Place): Candidate[] {
 /** Maximum number of sessions between pricing and effect that is tried. */
 const PRICING_MAX = 7;
 
-function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
+function listPricingCandidates({ document, ruleId }: RuleSite): Candidate[] {
   const { rebalance } = document;
   if (rebalance.frequency === 'none') return [];
   const create = (changes: Readonly<Record<string, unknown>>, words: string, value: number | null): Candidate =>
@@ -304,7 +304,7 @@ function listPricingCandidates({ document, ruleId }: Place): Candidate[] {
 
 const DECIMALS = [0, 1, 2, 3, 4, 5, 6, 8];
 
-function listRoundingCandidates({ document, ruleId }: Place): Candidate[] {
+function listRoundingCandidates({ document, ruleId }: RuleSite): Candidate[] {
   const members = document.base_market_value === undefined ? (['divisor'] as const) : (['divisor', 'shares'] as const);
   return members.flatMap((member) => {
     const { [member]: own_, ...others } = document.rounding ?? {};
@@ -332,7 +332,7 @@ function listRoundingCandidates({ document, ruleId }: Place): Candidate[] {
   });
 }
 
-function listCurrencyCandidates(place: Place): Candidate[] {
+function listCurrencyCandidates(place: RuleSite): Candidate[] {
   const { sm, document } = place;
   const { market } = sm;
   const width = market.identifiers.length;
@@ -427,7 +427,7 @@ const listCalendarCandidates = (): Candidate[] =>
     }),
   );
 
-function listOverlayCandidates({ own: { terms } }: Place): Candidate[] {
+function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
   const document = terms.documents[terms.indexId]!;
   if (!isOverlayDocument(document))
     return terms.reading.some((one) => 'fee_percent' in one.terms) ? [] : DAY_COUNTS.map(createFeeCandidate);

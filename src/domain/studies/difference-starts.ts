@@ -46,7 +46,7 @@ const OF_REVIEWS: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing']);
 const REVIEWS_LEAST = 2;
 
 /** Conventions from which causes are searched. */
-export interface Start {
+export interface ConventionStart {
   /** States after each of them in turn. */
   readonly fits: readonly Fit[];
   /** Runs that do what the first one does. */
@@ -57,7 +57,7 @@ export interface Start {
  * Returns the conventions without which no other cause can be seen: one that makes many returns agree, alone or with
  * another one.
  */
-export function listStarts(start: DifferenceNode, best: DifferenceNode | null, search: Search): Start[] {
+export function listStarts(start: DifferenceNode, best: DifferenceNode | null, search: Search): ConventionStart[] {
   const { outside } = search;
   const conventions = listSites(start, best, search).flatMap((site) => listConventionsAt(start, site, search));
   const { rule } = start.own;
@@ -100,7 +100,7 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
   return groupEqual(supported, search);
 }
 
-interface Supported extends Pick<Start, 'fits'> {
+interface Supported extends Pick<ConventionStart, 'fits'> {
   readonly support: number;
 }
 
@@ -111,7 +111,7 @@ const selectSupported = (all: readonly Supported[]): Supported[] =>
     .toSorted((a, b) => b.support - a.support - SUPPORT_LEAST * (b.fits.length - a.fits.length));
 
 /** Returns the first ones, with those that have the same levels as rivals. */
-function groupEqual([first, ...others]: readonly Supported[], { outside }: Search): Start[] {
+function groupEqual([first, ...others]: readonly Supported[], { outside }: Search): ConventionStart[] {
   if (first === undefined) return [];
   const isRival = ({ fits }: Supported): boolean =>
     fits.length === first.fits.length &&

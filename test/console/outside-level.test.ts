@@ -49,6 +49,22 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     expect(await table.getByText('500.0000').count()).toBe(1);
   });
 
+  test('a file of a spreadsheet has other dates, separators and decimal commas', async () => {
+    const { page } = desk;
+    const write = (date: string): string => date.split('-').toReversed().join('.');
+    const lines = levels.slice(0, 180).map(({ date, value }) => `${write(date)};${String(value).replace('.', ',')}`);
+    await page.getByLabel('File of levels').setInputFiles({
+      name: 'spreadsheet.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from(`Date;Close\n${lines.join('\n')}\n`),
+    });
+    await page.getByText(`180 levels, ${levels[0]!.date} to ${levels[179]!.date}`).waitFor();
+    // The result of the file before is not that of this file.
+    expect(await page.getByRole('region', { name: 'Sessions without an explanation' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    await page.getByText('There is no cause.').waitFor();
+  });
+
   test('a file with a level that is not a number is refused with its line', async () => {
     const { page } = desk;
     await page.getByLabel('File of levels').setInputFiles({

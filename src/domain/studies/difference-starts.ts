@@ -148,9 +148,14 @@ function countReviews({ rule: { sm, list } }: Evaluation, { days }: OutsideLevel
 /**
  * Returns a function that measures by session how the outside returns support other levels than those of a run. Each
  * session whose return they change by more than its rounding counts the logarithm of this ratio: it is the chance that the
- * return agrees with the wrong one of both. Both may differ from the outside level by a constant rate.
+ * return agrees with the wrong one of both. Both may differ from the outside level by a constant rate, unless that is what
+ * is measured.
  */
-export function createSupport(own: OwnLevels, outside: OutsideLevels): (other: OwnLevels) => Float64Array {
+export function createSupport(
+  own: OwnLevels,
+  outside: OutsideLevels,
+  hasRate = true,
+): (other: OwnLevels) => Float64Array {
   const { days, values } = outside;
   const tolerances = values.map((value, t) =>
     t === 0
@@ -178,7 +183,7 @@ export function createSupport(own: OwnLevels, outside: OutsideLevels): (other: O
     const rate = rates[rates.length >> 1] ?? 0;
     const constant = errors.map((error, t) => error - rate * (days[t]! - days[t - 1]!));
     const count = (all: Float64Array): number => all.filter((error, t) => Math.abs(error) <= tolerances[t]!).length;
-    return count(constant) > count(errors) ? constant : errors;
+    return hasRate && count(constant) > count(errors) ? constant : errors;
   };
   const before = read(own);
   const errorsBefore = findErrors(before);

@@ -549,7 +549,8 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
     for (const value of listShortNumbers(centre, width, { decimals, guess })) {
       if (!accepts(value) || isOwnValue(candidate, value)) continue;
       const edits = create(value);
-      const stated = candidate.value === null ? value : (candidate.value / guess) * value;
+      const stated =
+        candidate.value === null ? value : Number(((candidate.value / guess) * value).toPrecision(STATED_DIGITS));
       const changed = { ...candidate, edits, value: guess === 0 ? value : stated };
       const brief = tryBriefly(node, [changed], search);
       if (brief === null) continue;
@@ -570,6 +571,9 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
   }
   return best;
 }
+
+/** Significant digits of a rate that is stated: those of a percentage over 100, without the noise of the division. */
+const STATED_DIGITS = 12;
 
 /** Largest relative difference of a value from that of the run with which it is no other value. */
 const OWN_PART = 1e-3;

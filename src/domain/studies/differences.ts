@@ -278,6 +278,7 @@ function listContradicted(
   const { days } = outside;
   const others = new Set(chosen.map((one) => days[one.position]!));
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
+  const unknown = left.size - countSingle(unexplained.skipped, days);
   return chosen.slice(start.chosen.length).filter((cause) => {
     const { position, candidate, isCertain } = cause;
     const ratios = readRatios(cause, own, outside);
@@ -285,13 +286,19 @@ function listContradicted(
     const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
     return (
       candidate.subject !== 'scale' &&
-      (expected * left.size >= CHANCE ||
+      (expected * unknown >= CHANCE ||
         (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
         isRefutedLater(cause, own, { ratios, left }, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
     );
   });
+}
+
+/** Returns the number of single days without an explanation: errors of the outside level, and no sign of a cause. */
+function countSingle(skipped: readonly Day[], days: Int32Array): number {
+  const positions = new Set(skipped.map((day) => days.indexOf(day)));
+  return [...positions].filter((at) => !positions.has(at - 1) && !positions.has(at + 1)).length;
 }
 
 /** Returns the ratios of the levels after and before a change on the days of the outside levels; null if they are not known. */
@@ -326,7 +333,8 @@ function isRefutedLater(
 ): boolean {
   if (candidate.date !== null || ratios === null || left.size === 0) return false;
   const without = Float64Array.from(outside.days, (day, t) => levelOn(own, day) / ratios[t]!);
-  const support = createSupport({ days: outside.days, levels: without }, outside)(own);
+  const isOfRate = candidate.free?.isGradual === true;
+  const support = createSupport({ days: outside.days, levels: without }, outside, !isOfRate)(own);
   return support.reduce((sum, one) => sum + one, 0) <= 0;
 }
 

@@ -208,6 +208,16 @@ test('a fee is found in levels that begin in the middle of a run, at another sca
   expect(reproduced).toBe(true);
 });
 
+test('a fee is found although one level of the outside series is wrong', () => {
+  const terms = createRoundedIndex();
+  const { days, levels } = evaluateTerms(terms);
+  const values = levels.map((level, t) => level * 0.9965 ** ((days[t]! - days[0]!) / 365) * (t === 30 ? 1.004 : 1));
+  const outside = { days, values: round(values, 4) };
+  const { causes, sessions } = explainCase({ terms, outside, decimals: 4, plants: [] });
+  expect(causes.map(({ subject, manner, value }) => [subject, manner, value])).toEqual([['fee', 'added', 0.0035]]);
+  expect(sessions.unexplained.map(({ date }) => date)).toEqual([formatDay(days[30]!)]);
+});
+
 /** Returns the index of 40 equal weights with the closes of two securities carried on the session 10, one also on the next. */
 function carryTwo({ isPaid }: { readonly isPaid: boolean }): CandidateTerms {
   const terms = createRoundedIndex();

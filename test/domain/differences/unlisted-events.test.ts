@@ -69,9 +69,10 @@ const createTerms = ({ close, actions, treatment = 'price' }: Sketch, baseValue 
 });
 
 /** Explains levels with 2 decimals of an index whose store has further events. */
-function explainMissing(sketch: Sketch, missing: ActionSketch) {
+function explainMissing(sketch: Sketch, missing: ActionSketch, change: (values: Float64Array) => void = () => {}) {
   const { days, levels } = evaluateTerms(createTerms({ ...sketch, actions: [...sketch.actions, missing] }));
   const outside = { days, values: round(levels, 2) };
+  change(outside.values);
   return explainCase({ terms: createTerms(sketch), outside, decimals: 2, plants: [] });
 }
 
@@ -106,6 +107,18 @@ test('a payment that the store lacks is named by the fall of the price, although
   expect(causes[0]!.ties).toEqual([]);
   expect(causes[0]!.sentence).toContain('that the store lacks');
   expect(reproduced).toBe(true);
+});
+
+test('a single wrong level of the outside series is listed, and does not hide a payment before it', () => {
+  const { causes, sessions } = explainMissing(
+    { close: tradeAfter([{ name: 'N05', at: 100, amount: 8.25 }]), actions: [] },
+    { name: 'N05', type: 'SPECIAL_DIVIDEND', value: 8.25, ex: DATES[100]! },
+    (values) => {
+      values[129] = values[129]! + 4; // the levels begin with the session 1
+    },
+  );
+  expect(causes.map(toName)).toEqual([['special_dividend', 'added', 'N05', DATES[100], 8.25]]);
+  expect(sessions.unexplained.map(({ date }) => date)).toEqual([DATES[130]]);
 });
 
 test('a spin-off that the store lacks is named by a new security and the fall of its parent', () => {

@@ -56,6 +56,30 @@ const LEVEL_NAMES = ['value', 'level', 'close'];
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
+/** Dates of spreadsheets: 28.6.2024, and 6/28/2024 or 28/6/2024. */
+const DOTTED_DATE = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/;
+const SLASHED_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
+
+const toDate = (year: string, month: string, day: string): string =>
+  `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+
+/** Returns a function that writes a date of a column as 2024-06-28. A part above 12 is a day; otherwise a date with / has the month first. */
+function createDateReader(dates: readonly string[]): (date: string) => string {
+  const isDayFirst = dates.some((date) => Number(SLASHED_DATE.exec(date)?.[1]) > 12);
+  return (date) => {
+    const dotted = DOTTED_DATE.exec(date);
+    if (dotted !== null) return toDate(dotted[3]!, dotted[2]!, dotted[1]!);
+    const slashed = SLASHED_DATE.exec(date);
+    if (slashed === null) return date;
+    const [first, second, year] = slashed.slice(1) as [string, string, string];
+    return isDayFirst ? toDate(year, second, first) : toDate(year, first, second);
+  };
+}
+
+/** Returns the text of a number with a decimal point. In a file whose cells are not separated by a comma, a comma is one. */
+const readNumberText = (cell: string, separator: string): string =>
+  separator !== ',' && cell.includes(',') ? cell.replaceAll('.', '').replace(',', '.') : cell;
+
 type ParsedLevels =
   | { readonly levels: readonly { readonly date: string; readonly value: number }[] }
   | { readonly problem: string };
@@ -71,11 +95,15 @@ function parseLevels(text: string): ParsedLevels {
   const named = names.findIndex((name) => LEVEL_NAMES.includes(name));
   const valueAt = named >= 0 ? named : dateAt === 0 ? 1 : 0;
   const levels: { date: string; value: number }[] = [];
+  const readDate = createDateReader(body.map((cells) => cells[dateAt] ?? ''));
   for (const [k, cells] of body.entries()) {
-    const [date = '', cell = ''] = [cells[dateAt], cells[valueAt]];
+    const [date, cell = ''] = [readDate(cells[dateAt] ?? ''), cells[valueAt]];
     if (cell === '') continue;
-    const value = Number(cell);
-    if (!DATE.test(date)) return { problem: `line ${k + 2} has the date ${date}; dates are written as 2024-06-28.` };
+    const value = Number(readNumberText(cell, separator));
+    if (!DATE.test(date))
+      return {
+        problem: `line ${k + 2} has the date ${date}; dates are written as 2024-06-28, 6/28/2024 or 28.6.2024.`,
+      };
     if (!(value > 0)) return { problem: `line ${k + 2} has the level ${cell}, which is not a number above 0.` };
     levels.push({ date, value });
   }
@@ -89,11 +117,14 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
   const [chosen, setChosen] = useState<ChosenLevels | null>(null);
   const [refused, setRefused] = useState<string | null>(null);
   const [variant, setVariant] = useState<Variant | ''>('');
+  // The last result is that of another file until the chosen one is compared.
+  const [isOfOther, setIsOfOther] = useState(false);
   if (!may('run')) return <MayNot scope="run" what="compare levels" />;
   const choose = async (file: File): Promise<void> => {
     const parsed = parseLevels(await file.text());
     setRefused('problem' in parsed ? `${file.name}: ${parsed.problem}` : null);
     setChosen('problem' in parsed ? null : { name: file.name, levels: parsed.levels });
+    setIsOfOther(true);
   };
   const submit = (onRefusal: OnRefusal): Promise<unknown> =>
     submitJob(
@@ -104,7 +135,10 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
           body: { levels: [...(chosen?.levels ?? [])], variant: variant === '' ? null : variant },
         }),
       onRefusal,
-    ).then(last.reload);
+    ).then((job) => {
+      if (job !== undefined) setIsOfOther(false);
+      return last.reload();
+    });
   return (
     <>
       <Section title="Compare with a published level">
@@ -132,14 +166,16 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
           </ActionButton>
         </div>
       </Section>
-      <Answered resource={last} what="the last comparison">
-        {(stored) => {
-          if (stored === null) return null;
-          const job = { ...stored, ...getJob(stored.job_id), result: stored.result };
-          const result = job.result as DifferencesView | null; // the kind of the job determines the type of its result
-          return result === null ? <JobState job={job} /> : <Explanation id={id} view={result} />;
-        }}
-      </Answered>
+      {!isOfOther && (
+        <Answered resource={last} what="the last comparison">
+          {(stored) => {
+            if (stored === null) return null;
+            const job = { ...stored, ...getJob(stored.job_id), result: stored.result };
+            const result = job.result as DifferencesView | null; // the kind of the job determines the type of its result
+            return result === null ? <JobState job={job} /> : <Explanation id={id} view={result} />;
+          }}
+        </Answered>
+      )}
     </>
   );
 }
@@ -176,6 +212,7 @@ interface ExplanationProps {
 
 function Explanation({ id, view }: ExplanationProps) {
   const { sessions, causes, largest, shapes, reproduced } = view;
+  const largestFirst = sessions.unexplained.toSorted((a, b) => Math.abs(b.difference_bps) - Math.abs(a.difference_bps));
   const save = (): void =>
     saveFile(`differences-${id}.json`, new TextEncoder().encode(`${JSON.stringify(view, null, 2)}\n`));
   return (
@@ -235,8 +272,8 @@ function Explanation({ id, view }: ExplanationProps) {
           <Change key={k} cause={cause} />
         ))}
         {sessions.unexplained.length > 0 && (
-          <WrittenTable label="Sessions without an explanation" heads={['Session', 'Difference (bp)']}>
-            {sessions.unexplained.map(({ date, difference_bps: size }) => (
+          <WrittenTable label="Sessions without an explanation" heads={['Session', 'Difference (bp), largest first']}>
+            {largestFirst.map(({ date, difference_bps: size }) => (
               <tr key={date}>
                 <th scope="row">{date}</th>
                 <td>{formatDecimal(size, 4)}</td>

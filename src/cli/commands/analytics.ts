@@ -519,7 +519,10 @@ async function readLevelsFile(
   const { parseCsvRows } = await import('#market/formats/csv-rows.js');
   const { createDayReader, createNumberReader } = await import('#market/mapping/written-values.js');
   const { columns, skip_rows: skipped, date_format: format } = mapping;
-  const { header, rows } = await parseCsvRows(skipLines(splitLines(createReadStream(file)), skipped));
+  const { header, rows } = await parseCsvRows(skipLines(splitLines(createReadStream(file)), skipped)).catch(
+    (cause: unknown) =>
+      Promise.reject(new UsageError(`${file} cannot be read: ${(cause as Error).message}`, { cause })),
+  );
   const names = header.map((name) => name.toLowerCase());
   const find = (column: string | undefined, usual: readonly string[]): number => {
     if (column === undefined) {
@@ -552,8 +555,14 @@ async function readLevelsFile(
     if (cell === '') continue;
     const [day, value] = [readDay(date), readNumber(cell)];
     const line = `line ${number + skipped} of ${file}`;
-    if (day == null) throw new UsageError(`${line} has the date ${date}, which is not ${format ?? 'YYYY-MM-DD'}`);
-    if (value === undefined) throw new UsageError(`${line} has the level ${cell}, which is not a number`);
+    if (day == null)
+      throw new UsageError(
+        `${line} has the date ${date}, which is not ${format ?? 'YYYY-MM-DD'}; --mapping states date_format`,
+      );
+    if (value === undefined)
+      throw new UsageError(
+        `${line} has the level ${cell}, which is not a number; --mapping states decimal and thousands`,
+      );
     levels.push({ date: formatDay(day), value });
   }
   return levels;

@@ -42,7 +42,7 @@ const OF_SESSIONS: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency', 
 const OF_READING: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency']);
 
 /** Subjects of conventions that act at reviews, and the reviews that must support them: a change of one review is no convention. */
-const OF_REVIEWS: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing']);
+export const OF_REVIEWS: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing']);
 const REVIEWS_LEAST = 2;
 
 /** Conventions from which causes are searched. */

@@ -9,7 +9,7 @@ import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
 import { listLocalSets } from './difference-sets.js';
-import { createSupport, findChained, listConventionsAt, listStarts, runFrom } from './difference-starts.js';
+import { createSupport, findChained, listConventionsAt, listStarts, OF_REVIEWS, runFrom } from './difference-starts.js';
 import {
   type ChosenCandidate,
   createResult,
@@ -198,6 +198,7 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
     for (const other of starts) {
       if (other === converted && best !== null && countUnexplained(best) === 0) continue;
       const found = explainCertainly(other, search, best);
+      if (isDoubtful(found, other)) continue;
       if (best === null || isBetter(found, best)) [first, best] = [other, found];
     }
     return best !== before;
@@ -210,6 +211,10 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
   follow(listRepeated(converted, best!, search));
   return { start, best: removeSuperfluous(best!, converted, search) };
 }
+
+/** Returns true if sessions stay unexplained after a convention of reviews: another change of the reviews may be the cause. */
+const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode): boolean =>
+  unexplained.breaks.length > 0 && chosen.some(({ candidate }) => OF_REVIEWS.has(candidate.subject));
 
 /** Searches from a state on, and again without the changes that are contradicted, unless another state is as good. */
 function explainCertainly(start: DifferenceNode, search: Search, other: DifferenceNode | null): DifferenceNode {
@@ -288,6 +293,7 @@ function listContradicted(
       candidate.subject !== 'scale' &&
       (expected * unknown >= CHANCE ||
         (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
+        (unknown > 0 && candidate.date === null && OF_REVIEWS.has(candidate.subject)) ||
         isRefutedLater(cause, own, { ratios, left }, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))

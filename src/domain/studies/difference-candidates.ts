@@ -56,7 +56,7 @@ export interface FreeValue {
   readonly isGradual?: boolean;
 }
 
-/** RuleSite of a difference in a run. */
+/** Place of a difference in a run. */
 export interface Site {
   readonly own: Evaluation;
   /** Session of the rule-based index with the first difference. */

@@ -206,7 +206,7 @@ const measureLargest = (effects: readonly number[]): number =>
   Math.max(...effects.map((effect) => Math.abs(effect - 1)));
 
 /** Returns true for a convention that acts at reviews. */
-const isOfReviews = ({ date, subject, free }: Candidate): boolean =>
+export const isOfReviews = ({ date, subject, free }: Candidate): boolean =>
   date === null && free === undefined && (subject === 'cap' || subject === 'pricing');
 
 interface PairOfChanges {

@@ -1,10 +1,11 @@
-import { roundHalfAwayFromZero } from '../base/numbers.js';
+import { findUpperMedian, roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { Candidate } from './difference-candidates.js';
 import { listConventions } from './difference-conventions.js';
+import { isOfReviews } from './difference-pairs.js';
 import type { DifferenceNode, Fit } from './difference-result.js';
 import { attempt, type CauseSubject, changeLevels, evaluateChanged, type Evaluation } from './difference-terms.js';
-import { findRuleSession, reportSession, type Search } from './difference-trials.js';
+import { createSite, reportSession, type Search } from './difference-trials.js';
 import {
   compareLevels,
   computeTolerance,
@@ -41,8 +42,7 @@ const OF_SESSIONS: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency', 
 /** Subjects of conventions that read the levels of a run otherwise: they cost no run. */
 const OF_READING: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency']);
 
-/** Subjects of conventions that act at reviews, and the reviews that must support them: a change of one review is no convention. */
-export const OF_REVIEWS: ReadonlySet<CauseSubject> = new Set(['cap', 'pricing']);
+/** Reviews that must support a convention of reviews: a change of one review is no convention. */
 const REVIEWS_LEAST = 2;
 
 /** Conventions from which causes are searched. */
@@ -73,8 +73,8 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
   const measure = createSupport(start.own, outside);
   const support = (fits: readonly Fit[]): Supported => {
     const moves = measure(fits.at(-1)!.own);
-    const isOfReviews = fits.some(({ candidates: [one] }) => OF_REVIEWS.has(one!.subject));
-    const isSeen = !isOfReviews || countReviews(start.own, outside, moves) >= REVIEWS_LEAST;
+    const isOfSessions = !fits.some(({ candidates: [one] }) => isOfReviews(one!));
+    const isSeen = isOfSessions || countReviews(start.own, outside, moves) >= REVIEWS_LEAST;
     return { fits, support: isSeen ? moves.reduce((sum, one) => sum + one, 0) : -Infinity };
   };
   const addEach = (firsts: readonly Fit[], others: readonly Fit[]): Supported[] =>
@@ -176,11 +176,8 @@ export function createSupport(
   const outsideReturns = values.map((value, t) => (t === 0 ? Number.NaN : Math.log(value / values[t - 1]!)));
   const findErrors = (returns: Float64Array): Float64Array => {
     const errors = outsideReturns.map((one, t) => one - returns[t]!);
-    const rates = errors
-      .map((error, t) => error / (days[t]! - days[t - 1]!))
-      .filter(Number.isFinite)
-      .toSorted();
-    const rate = rates[rates.length >> 1] ?? 0;
+    const rates = errors.map((error, t) => error / (days[t]! - days[t - 1]!)).filter(Number.isFinite);
+    const rate = rates.length === 0 ? 0 : findUpperMedian(rates);
     const constant = errors.map((error, t) => error - rate * (days[t]! - days[t - 1]!));
     const count = (all: Float64Array): number => all.filter((error, t) => Math.abs(error) <= tolerances[t]!).length;
     return hasRate && count(constant) > count(errors) ? constant : errors;
@@ -204,10 +201,7 @@ export function createSupport(
 
 /** Returns the conventions of fixed size that can act on a position of the outside levels. */
 export function listConventionsAt(start: DifferenceNode, position: number, { outside, known }: Search): Candidate[] {
-  const day = outside.days[position]!;
-  const { sm } = start.own.compositions;
-  const session = findRuleSession(start, day, sm.sessionAt(day));
-  const site = { own: start.own, session, begin: sm.sessionAt(outside.days[0]!) };
+  const site = createSite(start, outside.days[position]!, { outside });
   return listConventions(site).filter((one) => !known.has(one.subject) && one.free === undefined);
 }
 

@@ -1,6 +1,6 @@
 import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import type { Candidate, FreeValue } from './difference-candidates.js';
+import type { Candidate, FreeValue, Site } from './difference-candidates.js';
 import type { Sought } from './difference-estimates.js';
 import type { DifferenceNode, Fit } from './difference-result.js';
 import {
@@ -186,6 +186,13 @@ export function seek(node: DifferenceNode, { outside }: Search, count: number = 
 export function findRuleSession({ own, terms }: DifferenceNode, day: Day, session: number): number {
   const shift = terms.reading.reduce((sum, { terms: { shifted_sessions: by } }) => sum + Number(by ?? 0), 0);
   return (findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day)) - shift;
+}
+
+/** Returns the place of a day of the outside levels in the run of a state. */
+export function createSite(node: DifferenceNode, day: Day, { outside }: Pick<Search, 'outside'>): Site {
+  const { own } = node;
+  const { sm } = own.compositions;
+  return { own, session: findRuleSession(node, day, sm.sessionAt(day)), begin: sm.sessionAt(outside.days[0]!) };
 }
 
 /** Largest width of the range of a free value, in units of its last decimal, in which such a number is no chance. */
@@ -711,8 +718,8 @@ function narrow(
 const NEIGHBOURS_MAX = 8;
 
 /**
- * Returns numbers near a value: the shortest one, those with the usual decimals, with the fewest decimals within a width, in a short ratio to the
- * guess, and the value itself.
+ * Returns numbers near a value: the shortest one, those with the usual decimals, with the fewest decimals within a width,
+ * in a short ratio to the guess, and the value itself.
  */
 function listShortNumbers(
   value: number,
@@ -720,9 +727,9 @@ function listShortNumbers(
   { decimals, guess }: Pick<FreeValue, 'decimals' | 'guess'>,
 ): number[] {
   const numbers: number[] = [];
-  for (let d = 0; d <= decimals; d++) {
+  for (let d = 0; d < decimals; d++) {
     const short = roundHalfAwayFromZero(value, d);
-    if (d < decimals && Math.abs(short - value) > width) continue;
+    if (Math.abs(short - value) > width) continue;
     numbers.push(short);
     break;
   }

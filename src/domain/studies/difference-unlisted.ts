@@ -1,3 +1,4 @@
+import { findUpperMedian } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { CorporateAction } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
@@ -135,10 +136,8 @@ function listFalls({ sm, session, held }: UnlistedInput): UnlistedEvent[] {
   });
 }
 
-function findMedian(values: readonly number[]): number {
-  const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
-  return sorted.length === 0 ? Number.NaN : sorted[Math.floor(sorted.length / 2)]!;
-}
+const findMedian = (values: readonly number[]): number =>
+  findUpperMedian(values.filter((value) => !Number.isNaN(value)));
 
 /** Fewest dividends from which the time between them is known. */
 const DIVIDENDS_LEAST = 3;

@@ -6,10 +6,16 @@ import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/
 import { type Candidate, listLocalCandidates } from './difference-candidates.js';
 import { listConventions, listConversions } from './difference-conventions.js';
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
-import { listFreePairs, listFixedPairs, listRetypedPairs, measureConventions } from './difference-pairs.js';
+import {
+  isOfReviews,
+  listFreePairs,
+  listFixedPairs,
+  listRetypedPairs,
+  measureConventions,
+} from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
 import { listLocalSets } from './difference-sets.js';
-import { createSupport, findChained, listConventionsAt, listStarts, OF_REVIEWS, runFrom } from './difference-starts.js';
+import { createSupport, findChained, listConventionsAt, listStarts, runFrom } from './difference-starts.js';
 import {
   type ChosenCandidate,
   createResult,
@@ -36,6 +42,7 @@ import {
   countAhead,
   countEvidence,
   countUnexplained,
+  createSite,
   expectByChance,
   findEvidence,
   findRuleSession,
@@ -214,7 +221,7 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
 
 /** Returns true if sessions stay unexplained after a convention of reviews: another change of the reviews may be the cause. */
 const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode): boolean =>
-  unexplained.breaks.length > 0 && chosen.some(({ candidate }) => OF_REVIEWS.has(candidate.subject));
+  unexplained.breaks.length > 0 && chosen.some(({ candidate }) => isOfReviews(candidate));
 
 /** Searches from a state on, and again without the changes that are contradicted, unless another state is as good. */
 function explainCertainly(start: DifferenceNode, search: Search, other: DifferenceNode | null): DifferenceNode {
@@ -293,7 +300,7 @@ function listContradicted(
       candidate.subject !== 'scale' &&
       (expected * unknown >= CHANCE ||
         (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
-        (unknown > 0 && candidate.date === null && OF_REVIEWS.has(candidate.subject)) ||
+        (unknown > 0 && isOfReviews(candidate)) ||
         isRefutedLater(cause, own, { ratios, left }, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
         (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
@@ -891,20 +898,14 @@ const SPLIT_REST = 0.05;
 
 /** Returns the state after a split that the store lacks, if it leaves only a small part of a difference on its session. */
 function findNearSplit(node: DifferenceNode, search: Search): DifferenceNode | null {
-  const { sm } = node.own.compositions;
   const { outside, known } = search;
   const [day, before] = [0, -1].map((by) => outside.days[node.agreement.reach + by]);
   if (known.has('split') || before === undefined) return null;
-  const site = {
-    own: node.own,
-    session: findRuleSession(node, day!, sm.sessionAt(day!)),
-    begin: sm.sessionAt(outside.days[0]!),
-  };
   const grow = (own: OwnLevels): number => Math.log(levelOn(own, day!) / levelOn(own, before));
   const wanted = Math.log(outside.values[node.agreement.reach]! / outside.values[node.agreement.reach - 1]!);
   const size = Math.abs(wanted - grow(node.own));
   return (
-    listLocalCandidates(site)
+    listLocalCandidates(createSite(node, day!, search))
       .filter(({ subject, manner, free }) => subject === 'split' && manner === 'added' && free === undefined)
       .flatMap((candidate) => runFrom(node, candidate, search))
       .filter(({ own }) => Math.abs(wanted - grow(own)) < SPLIT_REST * size)
@@ -966,11 +967,7 @@ function findRoundNumber(from: number, to: number): number | null {
 function listFits(node: DifferenceNode, search: Search): Tried[] {
   const { outside } = search;
   const { agreement } = node;
-  const day = outside.days[agreement.reach]!;
-  const { sm } = node.own.compositions;
-  const session = sm.sessionAt(day);
-  const begin = sm.sessionAt(outside.days[0]!);
-  const site = { own: node.own, session: findRuleSession(node, day, session), begin };
+  const site = createSite(node, outside.days[agreement.reach]!, search);
   const candidates = [...listLocalCandidates(site), ...listConventions(site)].filter(
     (one) => !search.known.has(one.subject) && !search.contradicted.has(toKey(one)),
   );

@@ -162,6 +162,7 @@ export function fitScale(outside: OutsideLevels, own: OwnLevels): OutsideLevels 
   const least = Math.min(compareLevels(own, outside, NOTHING).reach + SCALED_SESSIONS, days.length);
   return compareLevels(own, scaled, NOTHING).reach >= least ? scaled : outside;
 }
+
 /** Returns true if the levels of two runs agree within the rounding of the outside levels. */
 export const haveEqualLevels = (a: OwnLevels, b: OwnLevels, outside: OutsideLevels): boolean =>
   outside.days.every((day, t) => {

@@ -8,17 +8,16 @@ import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';
 import type { SessionMarket } from '../market/session-market.js';
 import {
-  addAmendments,
-  amend,
   changeDocument,
+  changeUniverse,
   type DatedChange,
   type Edit,
   type Evaluation,
   findRuleId,
   holdMembers,
+  replaceMember,
   type Manner,
   type PanelBar,
-  type SelectionSteps,
   type CauseSubject,
   listFieldsRead,
 } from './difference-terms.js';
@@ -679,18 +678,13 @@ function listConstituentCandidates(place: RuleSite): Candidate[] {
       !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
     );
     const universe = isList ? priced : [...place.own.composer.universe(ruleId, composition.decision)];
-    const create = (
-      manner: Manner,
-      column: number,
-      from: Iterable<number> = members,
-      selection: SelectionSteps = [],
-      exchanged?: readonly number[],
-    ): Candidate => {
-      const names = [...from].map((one) => sm.identifiers[one]!);
+    const others = [...new Set([...universe, ...priced])].filter((column) => !members.has(column));
+    const start = position === 0 ? null : composition.date;
+    const names = [...members].map((column) => sm.identifiers[column]!);
+    const hold = (manner: Manner, column: number): Candidate => {
       const identifier = sm.identifiers[column]!;
-      const start = position === 0 ? null : composition.date;
       // The other constituents are those of a change of the same review before.
-      const hold = (own: IndexDocument): string[] =>
+      const list = (own: IndexDocument): string[] =>
         [...new Set([...(findHeldNames(own, document, start) ?? names), identifier])]
           .filter((name) => manner === 'added' || name !== identifier)
           .toSorted();
@@ -698,41 +692,24 @@ function listConstituentCandidates(place: RuleSite): Candidate[] {
         ...describeConstituent(place, composition, { manner, column }),
         date: dayOf(place, composition.session),
         through: next === undefined ? null : dayOf(place, next.session),
-        exchanged,
         edits: [
-          changeDocument(ruleId, (own) =>
-            holdMembers(own, hold(own), {
-              from: start,
-              until: next?.date ?? null,
-              selection,
-            }),
-          ),
+          changeDocument(ruleId, (own) => holdMembers(own, list(own), { from: start, until: next?.date ?? null })),
         ],
       };
     };
-    const others = [...new Set([...universe, ...priced])].filter((column) => !members.has(column));
-    // A list of constituents without a selection is the universe itself.
-    const selected = document.pipeline.selection;
-    const isUniverse = isList && selected.length === 0;
-    const listExchanges = (): Candidate[] => {
-      const inside = new Set(universe);
-      const waiting = universe.filter((column) => !members.has(column));
-      const outsiders = others.filter((column) => !inside.has(column));
-      return [
-        ...[...members].map((column) => create('ignored', column, universe, selected, waiting)),
-        ...outsiders.map((column) => create('added', column, universe, selected, [...members])),
-      ];
-    };
+    // Without a selection the constituents are the universe itself.
+    if (document.pipeline.selection.length === 0) return listUniverseCandidates(place, { composition, next, others });
+    const inside = new Set(isList ? [] : universe);
     return [
-      ...(isUniverse
-        ? []
-        : [
-            ...[...members].map((column) => create('ignored', column)),
-            ...others.map((column) => create('added', column)),
-            // The selection takes the next security, or leaves the last one, instead.
-            ...(isList || selected.length === 0 ? [] : listExchanges()),
-          ]),
-      ...(isList ? listUniverseCandidates(place, { composition, next, others }) : []),
+      ...[...members].map((column) => hold('ignored', column)),
+      ...others.map((column) => hold('added', column)),
+      // The selection takes the next security, or leaves the last one, instead.
+      ...listUniverseCandidates(place, {
+        composition,
+        next,
+        others: others.filter((column) => !inside.has(column)),
+        waiting: universe.filter((column) => !members.has(column)),
+      }),
     ];
   });
 }
@@ -762,33 +739,29 @@ const describeConstituent = (
 interface UniverseChange extends Pick<NearReview, 'composition' | 'next'> {
   /** Securities that the index does not hold. */
   readonly others: readonly number[];
+  /** Securities of the universe that a selection leaves out. Absent without a selection. */
+  readonly waiting?: readonly number[];
 }
 
 /** Returns candidates that leave a security out of the universe, or add one to it, from a review on or up to the next one. */
-function listUniverseCandidates(place: RuleSite, { composition, next, others }: UniverseChange): Candidate[] {
-  const { ruleId, document, sm } = place;
-  const names = document.universe?.identifiers ?? [];
+function listUniverseCandidates(place: RuleSite, { composition, next, others, waiting }: UniverseChange): Candidate[] {
+  const { ruleId, sm } = place;
   const isFirst = composition === place.list[0];
-  const create = (manner: Manner, column: number, until: Composition | undefined): Candidate => {
-    const identifier = sm.identifiers[column]!;
-    const list = (own: IndexDocument): string[] => {
-      const held = findHeldNames(own, document, isFirst ? null : composition.date) ?? names;
-      return manner === 'added' ? [...held, identifier] : held.filter((name) => name !== identifier);
-    };
-    const restore = until === undefined ? [] : [amend(until.date, { universe: { identifiers: [...names] } })];
-    return {
-      ...describeConstituent(place, composition, { manner, column }),
-      date: isFirst && until === undefined ? null : dayOf(place, composition.session),
-      through: until === undefined ? null : dayOf(place, until.session),
-      edits: [
-        changeDocument(ruleId, (own) =>
-          isFirst
-            ? addAmendments({ ...own, universe: { ...own.universe!, identifiers: list(own) } }, restore)
-            : addAmendments(own, [amend(composition.date, { universe: { identifiers: list(own) } }), ...restore]),
-        ),
-      ],
-    };
-  };
+  const create = (manner: Manner, column: number, until: Composition | undefined): Candidate => ({
+    ...describeConstituent(place, composition, { manner, column }),
+    date: isFirst && until === undefined ? null : dayOf(place, composition.session),
+    through: until === undefined ? null : dayOf(place, until.session),
+    ...(waiting === undefined ? {} : { exchanged: manner === 'ignored' ? waiting : [...composition.columns] }),
+    edits: [
+      changeDocument(ruleId, (own) =>
+        changeUniverse(own, {
+          from: isFirst ? null : composition.date,
+          until: until?.date ?? null,
+          change: (universe) => replaceMember(universe, manner, sm.identifiers[column]!),
+        }),
+      ),
+    ],
+  });
   const changes = [
     ...[...composition.columns].map((column) => ['ignored', column] as const),
     ...others.map((column) => ['added', column] as const),

@@ -249,10 +249,11 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     if (review === undefined || review.session >= session) return null;
     const inForce = findCompositionInForce(list, review.session);
     const weight = inForce?.weights[inForce.columns.indexOf(column)] ?? 0;
-    if (candidate.exchanged !== undefined && inForce !== undefined) return estimateExchange(column, inForce, candidate);
     if (subject === 'constituent') {
       const removed = manner === 'added' || weight === 0 ? null : -weight / (1 - weight);
-      return estimateWeight(column, review.session, removed);
+      const alone = estimateWeight(column, review.session, removed);
+      if (candidate.exchanged === undefined || inForce === undefined) return alone;
+      return Math.min(alone ?? UNLIKELY, estimateExchange(column, inForce, candidate));
     }
     if (subject === 'shares' && edit.kind === 'bars') {
       const panel = sm.market.fields.get(edit.field)!;

@@ -3,6 +3,7 @@ import type { Candidate } from './difference-candidates.js';
 import type { DifferenceNode } from './difference-result.js';
 import { attempt, type CauseSubject, evaluateWhole } from './difference-terms.js';
 import {
+  agreesUpTo,
   evaluatePart,
   EVIDENCE_SESSIONS,
   FAINT_SESSIONS,
@@ -93,9 +94,7 @@ function tryPair(node: DifferenceNode, { pair, isNear }: TriedPair, search: Sear
   const count = isNear || isWhole ? FAINT_SESSIONS : EVIDENCE_SESSIONS;
   const ordered = pair.toSorted((one, other) => Number(one.date === null) - Number(other.date === null));
   const result = tryAll(node, ordered, search);
-  return result !== null && result.agreement.reach >= Math.min(node.agreement.reach + count, search.outside.days.length)
-    ? [result]
-    : [];
+  return result !== null && agreesUpTo(node, result, node.agreement.reach + count, search) ? [result] : [];
 }
 
 /** Subjects of conventions that act only on dividends of one type. */
@@ -196,7 +195,7 @@ export function solveWith(node: DifferenceNode, { value, others, least }: ValueW
   if (own === null) return [];
   const after = { ...node, own, terms: own.terms };
   const found = solveFree(after, value, search);
-  if (found === null || found.agreement.reach < Math.min(least, search.outside.days.length)) return [];
+  if (found === null || !agreesUpTo(node, found, least, search)) return [];
   // With another change, some value that is no short number explains a level that grows by another rate.
   return found.isUsual === false ? [] : [{ ...found, candidates: [...others, ...found.candidates] }];
 }

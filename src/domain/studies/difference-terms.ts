@@ -30,7 +30,9 @@ import {
   listSources,
   type OverlayDocument,
   type RuleDocument,
+  type UniverseSpec,
 } from '../definition/index-document.js';
+import { mergePatch } from '../definition/amendments.js';
 import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
 import { findOverlayType } from '../definition/overlays.js';
 import { markMarket, replaceFields, replaceSecurities } from '../market/growth.js';
@@ -977,32 +979,99 @@ export function addAmendments(document: IndexDocument, amendments: readonly Amen
   };
 }
 
-export type SelectionSteps = RuleDocument['pipeline']['selection'];
+interface HeldSpan {
+  readonly from: Day | null;
+  readonly until: Day | null;
+}
 
-/** Returns a document whose constituents are a list, or selected from it, from one review, or the first, up to another. */
+/** Returns a document whose constituents are a list, without a selection, from one review, or the first, up to another. */
 export function holdMembers(
   document: IndexDocument,
   identifiers: readonly string[],
-  {
-    from,
-    until,
-    selection,
-  }: { readonly from: Day | null; readonly until: Day | null; readonly selection: SelectionSteps },
+  { from, until }: HeldSpan,
 ): IndexDocument {
   const universe = { kind: 'list' as const, identifiers: [...identifiers] };
-  const restored = {
-    id: null,
-    identifiers: null,
-    watchlist_id: null,
-    of: null,
-    ...(document.universe ?? { kind: 'all' as const }),
-  };
   const restore =
     until === null
       ? []
-      : [amend(until, { universe: restored, pipeline: { selection: document.pipeline?.selection ?? [] } })];
+      : [
+          amend(until, {
+            universe: toUniversePatch(findUniverse(document, formatDay(until))),
+            pipeline: { selection: document.pipeline?.selection ?? [] },
+          }),
+        ];
   if (from === null)
-    return addAmendments({ ...document, universe, pipeline: { ...document.pipeline!, selection } }, restore);
-  const held = { id: null, watchlist_id: null, of: null, ...universe };
-  return addAmendments(document, [amend(from, { universe: held, pipeline: { selection } }), ...restore]);
+    return addAmendments({ ...document, universe, pipeline: { ...document.pipeline!, selection: [] } }, restore);
+  return addAmendments(document, [
+    amend(from, { universe: toUniversePatch(universe), pipeline: { selection: [] } }),
+    ...restore,
+  ]);
 }
+
+/** Returns the universe of a document on a date, or at its start. */
+function findUniverse({ universe, amendments = [] }: IndexDocument, date: string): UniverseSpec {
+  const changes = amendments
+    .filter(({ effective_from }) => effective_from <= date)
+    .map(({ changes: one }) => one['universe']);
+  return changes.reduce(mergePatch, universe ?? { kind: 'all' }) as UniverseSpec;
+}
+
+/** Returns a universe as a change that leaves no member of the one before. */
+const toUniversePatch = (universe: UniverseSpec): Record<string, unknown> => ({
+  id: null,
+  identifiers: null,
+  watchlist_id: null,
+  of: null,
+  ...universe,
+});
+
+interface UniverseEdit extends HeldSpan {
+  readonly change: (universe: UniverseSpec) => UniverseSpec;
+}
+
+/** Returns a document whose universe is changed from one review, or the first, on or up to another one. */
+export function changeUniverse(document: IndexDocument, { from, until, change }: UniverseEdit): IndexDocument {
+  const start = from === null ? '' : formatDay(from);
+  const end = until === null ? undefined : formatDay(until);
+  const amendTo = (date: string, universe: UniverseSpec): Amendment => ({
+    effective_from: date,
+    changes: { universe: toUniversePatch(universe) },
+  });
+  const amendments = (document.amendments ?? []).map((one) => {
+    const { effective_from: date, changes } = one;
+    const isWithin = date > start && (end === undefined || date < end) && changes['universe'] !== undefined;
+    if (!isWithin) return one;
+    return { ...one, changes: { ...changes, universe: toUniversePatch(change(findUniverse(document, date))) } };
+  });
+  const own = { ...document, amendments };
+  const restore = end === undefined ? [] : [amendTo(end, findUniverse(document, end))];
+  const changed = change(findUniverse(document, start));
+  return from === null
+    ? addAmendments({ ...own, universe: changed }, restore)
+    : addAmendments(own, [amendTo(start, changed), ...restore]);
+}
+
+/** Returns a universe with or without a security. A universe that is no list is the first operand of set operations. */
+export function replaceMember(universe: UniverseSpec, manner: Manner, identifier: string): UniverseSpec {
+  const without = (names: readonly string[]): string[] => names.filter((name) => name !== identifier);
+  if (universe.kind === 'list') {
+    const names = without(universe.identifiers ?? []);
+    return { ...universe, identifiers: manner === 'added' ? [...names, identifier] : names };
+  }
+  const [united, more] = splitSet(universe, 'union');
+  const [first, less] = splitSet(united, 'difference');
+  const isAdded = manner === 'added';
+  const left = isAdded ? without(less) : [...without(less), identifier];
+  const added = isAdded && !less.includes(identifier) ? [...without(more), identifier] : without(more);
+  return joinSet('union', joinSet('difference', first, left), added);
+}
+
+/** Returns the first operand of a set operation with one list, and its list. Returns any other universe without a list. */
+function splitSet(universe: UniverseSpec, kind: UniverseSpec['kind']): readonly [UniverseSpec, readonly string[]] {
+  const { of: [first, second, ...others] = [] } = universe;
+  const isOfList = universe.kind === kind && second?.kind === 'list' && others.length === 0;
+  return isOfList ? [first!, second.identifiers ?? []] : [universe, []];
+}
+
+const joinSet = (kind: UniverseSpec['kind'], first: UniverseSpec, names: readonly string[]): UniverseSpec =>
+  names.length === 0 ? first : { kind, of: [first, { kind: 'list', identifiers: [...names] }] };

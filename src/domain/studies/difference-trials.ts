@@ -30,6 +30,7 @@ import {
   type OutsideLevels,
   type OwnLevels,
   PRECISION,
+  type Unexplained,
 } from './outside-levels.js';
 
 /** State of a search. */
@@ -64,6 +65,17 @@ export function reportSession({ agreement: { reach } }: DifferenceNode, search: 
 
 export const countUnexplained = ({ unexplained }: DifferenceNode): number =>
   unexplained.breaks.length + unexplained.skipped.length;
+
+/** Returns the single days without an explanation: errors of the outside level, and no sign of a cause. */
+export function findSingleDays({ skipped }: Unexplained, days: Int32Array): ReadonlySet<Day> {
+  const left = new Set(skipped);
+  return new Set(
+    skipped.filter((day) => {
+      const at = findLastAtMost(days, day);
+      return !left.has(days[at - 1]!) && !left.has(days[at + 1]!);
+    }),
+  );
+}
 
 /** Number of sessions after a difference above the rounding with which a candidate must agree first. */
 export const AHEAD = 2;
@@ -157,12 +169,29 @@ function countFaint(node: DifferenceNode, search: Search): number {
 
 /**
  * Returns the position up to which a change must agree at least. A session is no evidence by itself if the difference is
- * near the rounding, or after a session without an explanation, because the weights may then be others.
+ * near the rounding, or after sessions without an explanation, because the weights may then be others.
  */
 export function findEvidence(node: DifferenceNode, search: Search): number {
   const { reach } = node.agreement;
-  const count = isFaint(node, search) ? countFaint(node, search) : countUnexplained(node) > 0 ? EVIDENCE_SESSIONS : 0;
+  const isOpen = countUnexplained(node) > findSingleDays(node.unexplained, search.outside.days).size;
+  const count = isFaint(node, search) ? countFaint(node, search) : isOpen ? EVIDENCE_SESSIONS : 0;
   return Math.min(reach + count, search.outside.days.length - 1);
+}
+
+/** Returns true if levels agree up to a position, but for a single wrong level from outside after the first sessions. */
+export function agreesUpTo(
+  node: DifferenceNode,
+  { own, brief, agreement }: Tried,
+  least: number,
+  search: Search,
+): boolean {
+  const { days } = search.outside;
+  const { reach } = agreement;
+  if (reach >= Math.min(least, days.length)) return true;
+  if (brief !== undefined || reach <= node.agreement.reach + AHEAD) return false;
+  const { skipped, ...others } = node.unexplained;
+  const further = compareLevels(own, search.outside, { ...others, skipped: [...skipped, days[reach]!] });
+  return further.reach >= Math.min(least + 1, days.length);
 }
 
 /** Returns the difference of a state on its first session and the following ones. */

@@ -35,6 +35,7 @@ import {
   findRuleId,
 } from './difference-terms.js';
 import {
+  agreesUpTo,
   AHEAD,
   CHANCE,
   CHANCE_ALONE,
@@ -46,6 +47,7 @@ import {
   expectByChance,
   findEvidence,
   findRuleSession,
+  findSingleDays,
   isLargeFor,
   OPENED,
   reportSession,
@@ -289,8 +291,9 @@ function listContradicted(
 ): ChosenCandidate[] {
   const { days } = outside;
   const others = new Set(chosen.map((one) => days[one.position]!));
+  const single = findSingleDays(unexplained, days);
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
-  const unknown = left.size - countSingle(unexplained.skipped, days);
+  const unknown = left.size - single.size;
   return chosen.slice(start.chosen.length).filter((cause) => {
     const { position, candidate, isCertain } = cause;
     const ratios = readRatios(cause, own, outside);
@@ -303,15 +306,12 @@ function listContradicted(
         (unknown > 0 && isOfReviews(candidate)) ||
         isRefutedLater(cause, own, { ratios, left }, outside) ||
         (expected >= CHANCE_ALONE && isAlone) ||
-        (!isCertain && days.subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD).some((day) => left.has(day))))
+        (!isCertain &&
+          days
+            .subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD)
+            .some((day) => left.has(day) && !(single.has(day) && isLasting(cause, day, ratios, outside)))))
     );
   });
-}
-
-/** Returns the number of single days without an explanation: errors of the outside level, and no sign of a cause. */
-function countSingle(skipped: readonly Day[], days: Int32Array): number {
-  const positions = new Set(skipped.map((day) => days.indexOf(day)));
-  return [...positions].filter((at) => !positions.has(at - 1) && !positions.has(at + 1)).length;
 }
 
 /** Returns the ratios of the levels after and before a change on the days of the outside levels; null if they are not known. */
@@ -324,6 +324,18 @@ const readRatios = ({ levels }: ChosenCandidate, own: OwnLevels, { days }: Outsi
           levelOn({ days: own.days, levels: levels.after }, day) /
           levelOn({ days: own.days, levels: levels.before }, day),
       );
+
+/** Returns true if the effect of a change lasts beyond a later day: a single wrong level on it does not contradict the change. */
+function isLasting(
+  { position }: ChosenCandidate,
+  day: Day,
+  ratios: Float64Array | null,
+  outside: OutsideLevels,
+): boolean {
+  const after = outside.days.indexOf(day) + 1;
+  if (ratios === null || after <= position + 1 || after >= ratios.length) return false;
+  return Math.abs(ratios[after]! / (ratios[position - 1] ?? 1) - 1) > computeRounding(outside, after);
+}
 
 interface Acted {
   readonly ratios: Float64Array | null;
@@ -980,7 +992,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
     const fits = all
       .filter((one) => one.agreement.reach > agreement.reach)
       .map((fit) => ({ ...fit, isCertain, expected: expectByChance(node, fit, { candidates, all }, search) }))
-      .filter((fit) => fit.agreement.reach > Math.min(least, agreement.reach + countEvidence(node, fit)));
+      .filter((fit) => agreesUpTo(node, fit, 1 + Math.min(least, agreement.reach + countEvidence(node, fit)), search));
     return removeDuplicates(sortFits(fits));
   };
   const isWeak = (fits: readonly Fit[]): boolean =>

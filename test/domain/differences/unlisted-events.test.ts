@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
+import type { Membership } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { type CandidateTerms, evaluateTerms } from '#domain/studies/difference-terms.js';
@@ -39,14 +40,19 @@ interface Sketch {
   readonly close: Readonly<Record<string, readonly (number | null)[]>>;
   readonly actions: readonly ActionSketch[];
   readonly treatment?: 'price' | 'total';
+  readonly universe?: readonly Membership[];
 }
 
-const createTerms = ({ close, actions, treatment = 'price' }: Sketch, baseValue = 1000): CandidateTerms => ({
+const createTerms = (
+  { close, actions, treatment = 'price', universe = [] }: Sketch,
+  baseValue = 1000,
+): CandidateTerms => ({
   market: buildMarket({
     dates: DATES,
     close,
     actions,
     reference: Object.fromEntries(Object.keys(close).map((name) => [name, { CURRENCY: 'USD' }])),
+    universes: universe,
   }),
   documents: {
     X: IndexDocument.parse({
@@ -212,4 +218,52 @@ test('a constituent that the outside level replaced at a review, on the session 
     ['split', 'added', 'N03', DATES[101], 2],
   ]);
   expect(reproduced).toBe(true);
+});
+
+/** Returns an index of ten members by date, in which one is replaced at a review and stays so at the next ones. */
+function createDated(isReplaced: boolean): CandidateTerms {
+  const day = parseValidDay(DATES[100]!);
+  const universe = NAMES.slice(0, isReplaced ? 11 : 10).map((identifier, k) => ({
+    universe: 'U',
+    identifier,
+    start: k === 10 ? day : null,
+    end: isReplaced && k === 0 ? day : null,
+  }));
+  const terms = createTerms({ close: tradeAfter([]), actions: [], universe });
+  const document = IndexDocument.parse({
+    ...terms.documents['X']!,
+    rebalance: { frequency: 'custom', dates: [DATES[100], DATES[200], DATES[300]] },
+    universe: { kind: 'named', id: 'U' },
+  });
+  return { ...terms, documents: { X: document } };
+}
+
+test('a constituent of a dated universe that the outside level replaced for all later reviews is named once', () => {
+  const { days, levels } = evaluateTerms(createDated(true));
+  const outside = { days, values: round(levels, 2) };
+  const { causes, reproduced, sessions } = explainCase({
+    terms: createDated(false),
+    outside,
+    decimals: 2,
+    plants: [],
+  });
+  expect(causes.map(toName).toSorted()).toEqual([
+    ['constituent', 'added', 'N10', DATES[100], null],
+    ['constituent', 'ignored', 'N00', DATES[100], null],
+  ]);
+  expect(causes.map(({ through }) => through)).toEqual([null, null]);
+  expect(sessions.unexplained).toEqual([]);
+  expect(reproduced).toBe(true);
+});
+
+test('wrong levels before and after a replacement do not hide it', () => {
+  const { days, levels } = evaluateTerms(createDated(true));
+  const outside = { days, values: round(levels, 2) };
+  for (const at of [60, 110]) outside.values[at] = outside.values[at]! + 0.03;
+  const { causes, sessions } = explainCase({ terms: createDated(false), outside, decimals: 2, plants: [] });
+  expect(causes.map(({ manner, identifier }) => `${manner} ${identifier}`).toSorted()).toEqual([
+    'added N10',
+    'ignored N00',
+  ]);
+  expect(sessions.unexplained.map(({ date }) => date)).toEqual([DATES[61], DATES[111]]);
 });

@@ -120,12 +120,14 @@ import { createReceipts } from '#services/reports/receipts.js';
 import { createRenderJob, createReports } from '#services/reports/reports.js';
 import { createRiskModelImports, createRiskModelJob, createRiskValidationJob } from '#services/risk/estimation.js';
 import { createRiskModels, type RiskModels } from '#services/risk/models.js';
-import { createBacktestJob, createBacktestResults, createRunMaker } from '#services/runs/backtest-job.js';
 import {
   createAnalytics,
   createBacktestBatches,
+  createBacktestJob,
+  createBacktestResults,
   createRerunJob,
   createReruns,
+  createRunMaker,
   createRunnableRuns,
   type RunnableRuns,
 } from '#services/runs/backtests.js';

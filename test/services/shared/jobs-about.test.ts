@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Attempt, JobKind } from '#jobs/port/job-kind.js';
 import type { Parts } from '#jobs/port/parts.js';
-import { createBacktestJob, createRunMaker } from '#services/runs/backtest-job.js';
+import { createBacktestJob, createRunMaker } from '#services/runs/backtests.js';
 import { createReplayJob } from '#services/runs/differences.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweeps.js';

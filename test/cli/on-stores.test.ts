@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addStoreOfCall } from '#cli/compose/market.js';
+import { addStoreOfCall } from '#services/stores/serving.js';
 import type { JobSystem } from '#jobs/port/job-kind.js';
 import { onMarket, type ServedMarket } from '#market/serve/served-markets.js';
 

@@ -159,7 +159,7 @@ import { createActionDesk } from '#services/stores/action-desk.js';
 import { createData } from '#services/stores/data.js';
 import { relocateDatasets } from '#services/stores/files.js';
 import { createPriceOverriding } from '#services/stores/price-overrides.js';
-import type { Activations } from '#services/stores/serving.js';
+import { type Activations, wrapForStores } from '#services/stores/serving.js';
 import { findVersionByEtag } from '#store/history/history.js';
 import { type Home, openHome } from '#store/home/home.js';
 import { runUnrestricted } from '#store/reach.js';
@@ -171,7 +171,7 @@ import { findCollector, selectAwsSettings, type Settings } from '../settings/set
 import { getBuildVersion, PACKAGE_ROOT, readBuildInfo, readEngineVersion } from '../version.js';
 import { type Closable, type Core, type JobComponents, openCore, openJobComponents } from './core.js';
 import { openKeySocket } from './key-socket.js';
-import { type MarketComponents, wrapForStores } from './market.js';
+import type { MarketComponents } from './market.js';
 import { openConsoleFiles, openDocumentationSources, openVerifyFiles, readMethodologies } from './package-files.js';
 import type { Role } from './storage.js';
 

@@ -37,6 +37,7 @@ import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import { createApprovals } from '#services/shared/approvals.js';
 import type { Context, FollowingCalendars } from '#services/shared/context.js';
 import type { PartCheck } from '#services/shared/service.js';
+import { addStoreOfCall } from '#services/stores/serving.js';
 import { type ArtifactStore, type DocumentStore, formatTimestamp } from '#store/port.js';
 import { findBackupAge } from '#store/home/backup.js';
 import { type Home, watchSizes } from '#store/home/home.js';
@@ -53,7 +54,7 @@ import {
   type TraceSettings,
 } from '../settings/settings.js';
 import { getBuildVersion, readBuildInfo, readEngineVersion } from '../version.js';
-import { addStoreOfCall, composeMarket, type MarketComponents } from './market.js';
+import { composeMarket, type MarketComponents } from './market.js';
 import { openSecrets, openServiceStore, type Role } from './storage.js';
 import type { Health } from '#contract/service.js';
 import { formatCount } from '#domain/base/numbers.js';

@@ -2,19 +2,11 @@ import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { CalendarsInUse } from '#domain/calendars/calendar.js';
-import type { Attempt, JobHandlers, JobKind, JobSystem } from '#jobs/port/job-kind.js';
 import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { createDatabaseLocations, type DatabaseLocations } from '#market/read/database-location.js';
 import { createLocations, type Locations } from '#market/read/folder.js';
-import {
-  createCallMarkets,
-  createServedMarkets,
-  getCallMarket,
-  type Markets,
-  runOffMarket,
-  type ServedMarkets,
-} from '#market/serve/served-markets.js';
+import { createCallMarkets, createServedMarkets, type ServedMarkets } from '#market/serve/served-markets.js';
 import { readCalendarsInUse } from '#services/indices/calendars.js';
 import type { Context, DataVersions, StoreMarkets } from '#services/shared/context.js';
 import { createDataVersions } from '#services/stores/data-versions.js';
@@ -139,61 +131,4 @@ function resolveSharedFolders(root: string): ManagedFolders {
     discardFailed: (folder, datasetId, failure) => folders.discardFailed(locateFolder(folder), datasetId, failure),
     sweep: (folderNames) => folders.sweep(new Set([...folderNames].map(locateFolder))),
   };
-}
-
-/** Payload of a job that names the store on which the job runs. */
-interface StorePayload {
-  readonly on_store?: string | undefined;
-}
-
-/**
- * Wraps the submission of jobs. A job runs on the store of the call that submits it; default: the store that is active
- * then, whatever store is active when the job starts.
- */
-export function addStoreOfCall(jobs: JobSystem, active: Pick<Markets, 'served'>): JobSystem {
-  return {
-    ...jobs,
-    async submit(submission) {
-      const storeId = getCallMarket()?.identity.datasetId;
-      const { payload, request } = submission;
-      if (storeId === undefined)
-        return jobs.submit({ ...submission, payload: { ...addActiveStore(active), ...payload } });
-      const requestOnStore =
-        typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;
-      return jobs.submit({ ...submission, payload: { ...payload, on_store: storeId }, request: requestOnStore });
-    },
-  };
-}
-
-function addActiveStore(active: Pick<Markets, 'served'>): StorePayload {
-  const storeId = active.served()?.identity.datasetId;
-  return storeId === undefined ? {} : { on_store: storeId };
-}
-
-/**
- * Wraps job kinds so that each attempt reads the market of its store. A job of an
- * earlier release may have no store; it reads the active market.
- */
-export function wrapForStores(
-  kinds: JobHandlers,
-  { stores, markets }: { readonly stores: Pick<StoreMarkets, 'within'>; readonly markets: Pick<Markets, 'settled'> },
-): JobHandlers {
-  const runOnStoreMarket = async <T>({ on_store: storeId }: StorePayload, work: () => Promise<T>): Promise<T> => {
-    if (storeId === undefined) return runOffMarket(work);
-    await markets.settled(); // The store may be the one that was served before a restart.
-    return runOffMarket(() => stores.within(storeId, work));
-  };
-  const wrapKind = <P extends StorePayload>(kind: JobKind<P>): JobKind<P> => ({
-    ...kind,
-    run: (payload, attempt) => runOnStoreMarket(payload, () => kind.run(payload, attempt)),
-    ...(kind.runParts && {
-      runParts: (payload: P, parts: readonly number[], attempt: Attempt) =>
-        runOnStoreMarket(payload, () => kind.runParts!(payload, parts, attempt)),
-    }),
-  });
-  const wrappedKinds = Object.entries(kinds as unknown as Record<string, JobKind<StorePayload>>).map(([name, kind]) => [
-    name,
-    wrapKind(kind),
-  ]);
-  return Object.fromEntries(wrappedKinds) as JobHandlers; // Each kind keeps its name.
 }

@@ -4,7 +4,7 @@ import { openSpan, parseTraceParent, runWithinSpan } from '#base/tracing/tracing
 import { toCanonicalJson } from '#domain/base/json.js';
 import { isStoreUnavailable, Refusal } from '#domain/base/refusals.js';
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/outputs/jobs.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactDestination, ArtifactStore, DocumentStore } from '#store/port.js';
 import type { Clock } from './port/clock.js';
 import {
   type ComputePool,
@@ -12,6 +12,7 @@ import {
   type TaskProgress,
   type TaskRun,
   TaskStopped,
+  type ThreadPool,
   WorkerLost,
 } from './port/compute-pool.js';
 import type { Attempt, Completion, JobKind, JobSystem, NodeLimits, Submission } from './port/job-kind.js';
@@ -28,7 +29,8 @@ import type {
   RetainedPartsStore,
   WaitingJob,
 } from './port/queue.js';
-import type { TaskInput, TaskName, TaskOutput } from './tasks/catalogue.js';
+import { resolveTask, type TaskInput, type TaskName, type TaskOutput, type TaskResources } from './tasks/catalogue.js';
+import type { CheckedFiles } from './tasks/messages.js';
 
 interface RunningAttempt {
   readonly completion: Promise<Completion>;
@@ -734,4 +736,53 @@ export function createPatientDocuments({ documents, clock, isOver }: PatientDocu
     revision: (kind) => readPatiently(() => documents.revision(kind)),
     list: (kind, readBody) => readPatiently(() => documents.list(kind, readBody)),
   };
+}
+
+/**
+ * Size in bytes of a process's record of files. It has 32,768 entries of 16 bytes: three entries for each of 10,000
+ * runs.
+ */
+export const CHECKED_FILES_BYTES = 512 * 1024;
+
+/**
+ * Creates an empty record of the files that a process writes or hashes. Returns undefined if other machines write to
+ * the same location: their changes to a file may become visible late.
+ */
+export function createCheckedFiles(destination: ArtifactDestination): CheckedFiles | undefined {
+  if (destination.kind !== 'folder' || destination.storeId !== undefined) return undefined;
+  return new BigUint64Array(new SharedArrayBuffer(CHECKED_FILES_BYTES));
+}
+
+/** Creates the threads of a node. An order is resolved with the node's resources before a thread receives it. */
+export function createNodePool(pool: ThreadPool, taskResources: TaskResources): ComputePool {
+  const resources = { checkedFiles: createCheckedFiles(taskResources.destination), ...taskResources };
+  return {
+    run({ input, ...order }) {
+      let run: TaskRun<TaskOutput<typeof order.task>> | undefined;
+      const output = resolveTask(order.task, input, resources)
+        .then((resolved) => {
+          run = pool.run({ ...order, input: resolved });
+          return run.output;
+        })
+        .catch(async (thrown: unknown) => {
+          throw await explainFailure(thrown, resources);
+        });
+      return {
+        output,
+        progress: () => run?.progress() ?? { fraction: 0, message: undefined },
+        isAlive: () => run?.isAlive() ?? true,
+      };
+    },
+    load: pool.load,
+    close: pool.close,
+  };
+}
+
+/**
+ * Adds the state of the artifact store to an error. Does not do this for a stopped task or a lost thread, whose cause
+ * is not a file.
+ */
+async function explainFailure(thrown: unknown, { health }: TaskResources): Promise<unknown> {
+  if (health === undefined || thrown instanceof TaskStopped || thrown instanceof WorkerLost) return thrown;
+  return health.explain(thrown);
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';
+import { createNodePool } from '#jobs/job-system.js';
 import type { ThreadPool } from '#jobs/port/compute-pool.js';
-import { createNodePool, resolveTask, type TaskResources } from '#jobs/resolve-task.js';
+import { resolveTask, type TaskResources } from '#jobs/tasks/catalogue.js';
 import type { PortableTaskName, TaskInput, ThreadInput } from '#jobs/tasks/catalogue.js';
 
 const market: MarketIdentity = { datasetId: 'm', contentHash: 'c0ffee', adjustment: 'none', currency: null };

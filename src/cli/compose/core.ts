@@ -8,7 +8,7 @@ import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js
 import { createMetrics, type Metrics } from '#services/shared/metrics.js';
 import { claimNode, isLiveNode } from '#jobs/distributed/nodes.js';
 import { createPostgresQueue } from '#jobs/distributed/queue.js';
-import { createJobSystem, createPatientDocuments } from '#jobs/job-system.js';
+import { createJobSystem, createNodePool, createPatientDocuments } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/queue.js';
 import { computeMemoryBudget, deriveNodeLimits } from '#jobs/node-limits.js';
 import { computeHeapMegabytes, createPool } from '#jobs/pool.js';
@@ -16,7 +16,6 @@ import { systemClock } from '#jobs/port/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/port/compute-pool.js';
 import { createPausedKinds, type JobSystem, type PausedKinds } from '#jobs/port/job-kind.js';
 import { createRetainedPartsStore, type EndedJob } from '#jobs/port/queue.js';
-import { createNodePool } from '#jobs/resolve-task.js';
 import type { ArtifactReference } from '#jobs/tasks/catalogue.js';
 import { collectGrownHeap } from '#kernels/memory/collect-garbage.js';
 import { findMemoryLimit, isPaged, limitMemory, trimMemory } from '#kernels/memory/paged-memory.js';

@@ -6,7 +6,7 @@ import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/re
 import type { RiskModelPart } from '#domain/risk/risk-models.js';
 import type { Difference } from '#domain/studies/difference-result.js';
 import type { MarketAudit } from '#market/judge/audit.js';
-import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
+import type { ArtifactDestination, ArtifactHealth, ArtifactRef } from '#store/port.js';
 import type {
   CheckedPlugin,
   DatapointQuestion,
@@ -20,6 +20,7 @@ import type {
   LevelSketch,
   LevelSketchQuestion,
   ModelFile,
+  ModelFiles,
   OptimisationQuestion,
   OptimiseInput,
   OptimiseOutput,
@@ -54,6 +55,7 @@ import type {
   CheckedFiles,
   EarlierContentFiles,
   HashedBytes,
+  HashedFile,
   OutputNames,
   ResponseBytes,
   SharedHashes,
@@ -80,6 +82,7 @@ import type {
   RenderOutput,
   ReplayInput,
   ResultInBlocks,
+  ResumableRun,
   RunLevels,
   RunTextInput,
   SimulatePartInput,
@@ -96,13 +99,13 @@ import type { RunViewInput } from './views.js';
 
 /**
  * Inputs of job tasks as a node receives them. They are plain JSON that names artifacts and markets but does not
- * contain them. `resolve-task.ts` replaces the names by resources of the node.
+ * contain them. `resolveTask` replaces the names by resources of the node.
  */
 
 /**
  * Order of a task with input `I`. Six fields name a market or files, `outputs` contains names, and all other fields are
- * those of the input. An input with other files needs a separate order type. `REFERENCES` of `resolve-task.ts` declares
- * the kind of each reference.
+ * those of the input. An input with other files needs a separate order type. `REFERENCES` declares the kind of each
+ * reference.
  */
 export type OrderOf<I> = { readonly [K in keyof I]: NamedField<K, I[K]> };
 
@@ -362,3 +365,194 @@ export type Task<N extends TaskName> = (
   input: ThreadInput<N>,
   control: TaskControl,
 ) => TaskOutput<N> | Promise<TaskOutput<N>>;
+
+/** Resources of a node that task orders refer to by name. A task order is the input of a task in JSON. */
+export interface TaskResources {
+  /** Returns the path of an artifact's file, in the same folder as the artifacts that it refers to. */
+  file(reference: ArtifactReference): Promise<string>;
+  /** Location to which the node's threads write artifacts. */
+  readonly destination: ArtifactDestination;
+  /** Returns the market with an identity. @throws Refusal NO_DATA_SOURCE if the node does not have the market */
+  market(identity: MarketIdentity): Promise<MarketHandle>;
+  /** Files that the node's process wrote or hashed. */
+  readonly checkedFiles?: CheckedFiles | undefined;
+  /** Explains the failure of a task on files that may be unavailable. */
+  readonly health?: ArtifactHealth | undefined;
+}
+
+/** Maximum number of files of one task that are fetched at once. */
+const FETCH_CONCURRENCY = 16;
+
+type TestedRunReference = NonNullable<TaskInput<'validate-risk-model'>['run']>;
+
+/** Kinds of references in orders, each with the function that converts a reference to the resource of a node. */
+const KINDS = {
+  market: async (identity: MarketIdentity, { market }: TaskResources) => market(identity),
+  file: async (reference: ArtifactReference, { file }: TaskResources) => file(reference),
+  parts: fetchPartFiles,
+  models: fetchModelFiles,
+  contents: fetchKnownFiles,
+  universe: resolveRiskUniverse,
+  /** Stored run that can be extended. */
+  extended: fetchStoredRun,
+  /** Run whose weights are tested. */
+  tested: async ({ indexId, columns }: TestedRunReference, { file }: TaskResources) => ({
+    indexId,
+    columns: await file(columns),
+  }),
+  /** Runs of a report. */
+  rendered: fetchRenderedRuns,
+} as const;
+
+/** Fields whose values in an order refer to resources: their type differs from that of the input. */
+type ReferringField<N extends PortableTaskName> = {
+  [K in keyof TaskInput<N> & keyof ThreadInput<N>]-?: K extends 'outputs'
+    ? never
+    : TaskInput<N>[K] extends ThreadInput<N>[K]
+      ? never
+      : K;
+}[keyof TaskInput<N> & keyof ThreadInput<N>];
+
+type KindOf<To> = {
+  [K in keyof typeof KINDS]: To extends Awaited<ReturnType<(typeof KINDS)[K]>> ? K : never;
+}[keyof typeof KINDS];
+
+/**
+ * References in the order of each task. Compilation fails for a field without an entry, and for a kind whose resource is
+ * not the value that the input has. All other fields are values, which stay unchanged.
+ */
+const REFERENCES: {
+  readonly [N in PortableTaskName]: {
+    readonly [K in ReferringField<N>]: KindOf<ThreadInput<N>[K]>;
+  };
+} = {
+  backtest: { market: 'market', models: 'models', known: 'contents', stored: 'extended' },
+  replay: { market: 'market', models: 'models', known: 'contents', columns: 'file' },
+  'sweep-part': { market: 'market', models: 'models', known: 'contents' },
+  'sum-sweep': { market: 'market', files: 'parts' },
+  'sum-rows': { files: 'parts' },
+  'batch-part': { market: 'market', models: 'models' },
+  'sum-batch': { market: 'market', models: 'models', files: 'parts' },
+  'account-backtest': { market: 'market', models: 'models' },
+  render: { runs: 'rendered' },
+  'simulate-part': { market: 'market', columns: 'file' },
+  'sum-simulation': { market: 'market', columns: 'file', files: 'parts' },
+  'estimate-risk-model': { market: 'market', universe: 'universe' },
+  'risk-model-size': { market: 'market', universe: 'universe' },
+  'risk-model-parts': { market: 'market', universe: 'universe' },
+  'sum-risk-model': { market: 'market', universe: 'universe', files: 'parts' },
+  'validate-risk-model': { market: 'market', run: 'tested' },
+  optimise: { market: 'market', models: 'models' },
+};
+
+/** Resources of the node that an input has in addition to its order. */
+const ADDED: Partial<Record<TaskName, readonly ('checkedFiles' | 'destination')[]>> = {
+  backtest: ['checkedFiles'],
+  'warm-up': ['checkedFiles', 'destination'],
+};
+
+/** Fetches the files of parts in groups, because there may be thousands of files. */
+async function fetchPartFiles<F extends ArtifactReference>(
+  files: readonly F[],
+  { file }: Pick<TaskResources, 'file'>,
+): Promise<readonly (Omit<F, 'artifact'> & { readonly path: string })[]> {
+  const locatedFiles: (Omit<F, 'artifact'> & { readonly path: string })[] = [];
+  for (let from = 0; from < files.length; from += FETCH_CONCURRENCY)
+    locatedFiles.push(
+      ...(await Promise.all(
+        files
+          .slice(from, from + FETCH_CONCURRENCY)
+          .map(async ({ artifact, ...output }) => ({ ...output, path: await file({ artifact }) })),
+      )),
+    );
+  return locatedFiles;
+}
+
+async function fetchModelFiles(models: ModelReferences, resources: TaskResources): Promise<ModelFiles> {
+  const files = Object.entries(models).map(
+    async ([id, model]) => [id, await fetchModelFile(model, resources)] as const,
+  );
+  return Object.fromEntries(await Promise.all(files));
+}
+
+async function fetchModelFile(
+  { artifacts, factors, ...model }: ModelReference,
+  { file }: TaskResources,
+): Promise<ModelFile> {
+  const references = artifacts.map((artifact) => ({ artifact }));
+  const [files, factorPath] = await Promise.all([fetchPartFiles(references, { file }), factors && file(factors)]);
+  return {
+    paths: files.map(({ path }) => path),
+    ...model,
+    ...(factors === undefined ? {} : { factors: { path: factorPath!, names: factors.names } }),
+  };
+}
+
+async function fetchKnownFiles(
+  contents: EarlierContentReferences,
+  { file }: TaskResources,
+): Promise<EarlierContentFiles> {
+  const files = contents.earlier.map(async ({ artifact, ...rest }) => ({ ...rest, path: await file({ artifact }) }));
+  return { ...contents, earlier: await Promise.all(files) };
+}
+
+async function fetchStoredRun(
+  { columns, checkpoint, checked, fileNames }: StoredRunReferences,
+  { file }: TaskResources,
+): Promise<ResumableRun> {
+  return {
+    columns: await file(columns),
+    checkpoint: await fetchHashedFile(checkpoint, { file }),
+    checked: await Promise.all(checked.map((reference) => fetchHashedFile(reference, { file }))),
+    fileNames,
+  };
+}
+
+async function fetchHashedFile(reference: HashedReference, { file }: Pick<TaskResources, 'file'>): Promise<HashedFile> {
+  return { path: await file(reference), sha256: reference.sha256 };
+}
+
+async function fetchRenderedRuns(
+  runs: readonly RenderedRunOrder[],
+  resources: TaskResources,
+): Promise<readonly RenderedRun[]> {
+  return Promise.all(
+    runs.map(async ({ overview, ...run }) => ({
+      ...run,
+      market: run.market && (await resources.market(run.market)),
+      overview:
+        'plan' in overview
+          ? { plan: await fetchHashedFile(overview.plan, resources) }
+          : { stored: await fetchHashedFile(overview.stored, resources) },
+      columns: await resources.file(run.columns),
+    })),
+  );
+}
+
+async function resolveRiskUniverse(universe: RiskUniverseOrder, { file }: TaskResources): Promise<RiskUniverse> {
+  return universe.kind === 'run' ? { ...universe, columns: await file(universe.columns) } : universe;
+}
+
+/** Converts the order of a task to its input, with files and memory of this node. */
+export async function resolveTask<N extends TaskName>(
+  task: N,
+  input: TaskInput<N>,
+  resources: TaskResources,
+): Promise<ThreadInput<N>> {
+  const resolved: Record<string, unknown> = { ...(input as object) };
+  const references: Readonly<Record<string, keyof typeof KINDS>> =
+    task in REFERENCES ? REFERENCES[task as PortableTaskName] : {};
+  for (const [field, kind] of Object.entries(references)) {
+    const value = resolved[field];
+    // The table pairs each field with the kind of its reference.
+    const resolve: (reference: never, resources: TaskResources) => Promise<unknown> = KINDS[kind];
+    // Null and texts, such as reasons, are values.
+    if (typeof value === 'object' && value !== null) resolved[field] = await resolve(value as never, resources);
+  }
+  for (const name of ADDED[task] ?? []) resolved[name] = resources[name];
+  return addDestination(resolved, resources.destination) as ThreadInput<N>;
+}
+
+function addDestination(input: object, destination: ArtifactDestination): object {
+  return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
+}

@@ -4,7 +4,7 @@ import { open, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { CHECKED_FILES_BYTES, createCheckedFiles } from '#jobs/resolve-task.js';
+import { CHECKED_FILES_BYTES, createCheckedFiles } from '#jobs/job-system.js';
 import type { CheckedFiles } from '#jobs/tasks/messages.js';
 import type { ArtifactDestination } from '#store/port.js';
 import { hasContent, REMEMBERED_BYTES_MIN, rememberWritten } from '#workers/run-files.js';

@@ -3,7 +3,7 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ThreadInput } from '#jobs/tasks/catalogue.js';
-import { createCheckedFiles } from '#jobs/resolve-task.js';
+import { createCheckedFiles } from '#jobs/job-system.js';
 import { runWithEarlyOutput } from '#workers/output/task-outputs.js';
 import { type ComputedFiles, practiseRunFiles, writeRunFiles } from '#workers/runs/backtest.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';

@@ -26,8 +26,7 @@ import { findLastClose, readLogHead } from '#store/history/publication-log.js';
 import { findCurrentReach } from '#store/reach.js';
 import { readTable } from '../daily-plans/checks.js';
 import { findIndex, findReferencedStore, requireIndex } from '../indices/documents.js';
-import { listRegisteredErrors } from '../publication/closes.js';
-import type { Publications } from '../publication/publications.js';
+import { listRegisteredErrors, type Publications } from '../publication/publications.js';
 import type { Exports } from '../runs/exports.js';
 import type { Context } from '../shared/context.js';
 import {

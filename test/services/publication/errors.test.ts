@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { PublicationEntry, PublishedError } from '#domain/definition/publication.js';
-import { findDisagreements, measureDisagreements } from '#services/publication/closes.js';
+import { findDisagreements, measureDisagreements } from '#services/publication/publications.js';
 import { verifyLog } from '#store/history/publication-log.js';
 import { createFamilyOn, createFiles, performDay, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';

@@ -5,7 +5,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { allocatePageMemory, allocateRetainedFloats, LARGE_BYTES_MIN, releaseAtRest } from '#base/memory.js';
 import { resolveSiblingFile } from '#domain/backtest/run-file/header.js';
-import { openColumns, type RangeReader, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns, type RangeReader, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { createMarketKey, type MarketHandle } from '#domain/market/market-data.js';
 import type { Task } from '#jobs/tasks/catalogue.js';

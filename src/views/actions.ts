@@ -5,7 +5,7 @@ import {
   restoreTreatment,
   toDatedRunTreatment,
 } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText } from '#domain/base/findings.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { type Day, formatDay } from '#domain/base/time.js';

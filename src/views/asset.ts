@@ -1,7 +1,7 @@
 import type { AssetView } from '#contract/analytics/analytics.js';
 import type { BatchReferenceResponse } from '#contract/data.js';
 import { computeRelativeMetrics, type DatedSeries } from '#domain/analytics/relative-returns.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { computeGrowthStep } from '#domain/market/action-effects.js';

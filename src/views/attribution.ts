@@ -11,7 +11,7 @@ import {
   isReconciled,
 } from '#domain/analytics/attribution.js';
 import { computeReturns } from '#domain/analytics/returns.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText, type Finding } from '#domain/base/findings.js';
 import { findLastAtMost, findFirstAtLeast } from '#domain/base/numbers.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/base/time.js';

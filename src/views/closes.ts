@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
-import { openColumns, openRecordParts, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns, openRecordParts, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { type Day, formatDay } from '#domain/base/time.js';

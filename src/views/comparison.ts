@@ -11,7 +11,7 @@ import {
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
 import type { RunState } from '#domain/backtest/plan.js';
 import type { RunDifference } from '#domain/backtest/run-file/compare.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Finding } from '#domain/base/findings.js';
 import { findFirstAtLeast, findLastAtMost, isConstant, isEqual } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';

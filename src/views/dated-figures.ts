@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay } from '#domain/base/time.js';

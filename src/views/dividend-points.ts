@@ -1,6 +1,6 @@
 import type { DividendPointsView } from '#contract/analytics/run-views.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText } from '#domain/base/findings.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 import { addMonths, formatDay, toCivilDate } from '#domain/base/time.js';

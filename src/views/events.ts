@@ -1,6 +1,6 @@
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/header.js';
-import { openRecordParts, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { openRecordParts, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import {
   computeBoughtValue,
   computeGrowthStep,

@@ -1,6 +1,6 @@
 import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/run-views.js';
 import { computeEffectiveAssets, computeGrossEffectiveAssets } from '#domain/analytics/concentration.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText } from '#domain/base/findings.js';
 import { sumDifferences } from '#domain/base/numbers.js';
 import { type Day, toCivilDate } from '#domain/base/time.js';

@@ -1,7 +1,7 @@
 import { computeCashWeight } from '#domain/analytics/concentration.js';
 import { SHARE_WIDTH, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { findLastAtMost, roundHalfAwayFromZero } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '#domain/base/time.js';

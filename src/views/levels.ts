@@ -1,7 +1,7 @@
 import type { LevelsView } from '#contract/analytics/analytics.js';
 import { computeDrawdown, computeReturns, rebase } from '#domain/analytics/returns.js';
 import { type BlockName, VARIANT_BLOCKS } from '#domain/backtest/run-file/blocks.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { parseValidDay } from '#domain/base/time.js';

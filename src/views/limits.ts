@@ -1,5 +1,5 @@
 import type { LimitsView } from '#contract/analytics/run-views.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Finding } from '#domain/base/findings.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import {

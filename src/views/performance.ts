@@ -13,7 +13,7 @@ import {
   rebase,
 } from '#domain/analytics/returns.js';
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Finding } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { addMonths, formatDay } from '#domain/base/time.js';

@@ -7,7 +7,7 @@ import {
   readDecisions,
   type RecordedDecisions,
   type RunColumns,
-} from '#domain/backtest/run-file/read.js';
+} from '#domain/backtest/run-file/columns.js';
 import { compareText, type Finding, type FindingCode } from '#domain/base/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';

@@ -10,7 +10,7 @@ import {
 } from '#domain/analytics/returns.js';
 import type { RunRecord } from '#domain/backtest/record.js';
 import { findRunSettings, readRunShareTerms, type StoredRebalance } from '#domain/backtest/run-file/header.js';
-import { readRecord, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { readRecord, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { formatDay } from '#domain/base/time.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/market/action-effects.js';

@@ -12,7 +12,7 @@ import {
   VARIANT_BLOCKS,
 } from '#domain/backtest/run-file/blocks.js';
 import { findRunSettings } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Finding } from '#domain/base/findings.js';
 import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';

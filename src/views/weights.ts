@@ -6,7 +6,7 @@ import {
   measureDrift,
 } from '#domain/analytics/concentration.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
-import { readCashCurrency, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { readCashCurrency, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { parseValidDay } from '#domain/base/time.js';
 import type { CompareView } from '#contract/analytics/analytics.js';
 import { type ComparedLevels, compareRuns, writeComparison } from '#views/comparison.js';

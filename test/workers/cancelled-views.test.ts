@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { formatDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { type MarketHandle, shareMarket } from '#domain/market/market-data.js';

@@ -1,7 +1,7 @@
 import { DataType, tableFromIPC } from 'apache-arrow';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText } from '#domain/base/findings.js';
 import { parseJson, toCanonicalJson } from '#domain/base/json.js';
 import { findFirstAtLeast, findLastAtMost, locateParts } from '#domain/base/numbers.js';

@@ -15,8 +15,14 @@ import { limitPlanToDate } from '#domain/backtest/plan.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { findFirstDifference, type RunDifference } from '#domain/backtest/run-file/compare.js';
 import { PRICES_NAME, type SeparatePrices } from '#domain/backtest/run-file/header.js';
-import { openColumns, type RangeReader } from '#domain/backtest/run-file/read.js';
-import { beginRunFiles, type BegunRunFiles, completeColumns, type RunFiles } from '#domain/backtest/run-file/write.js';
+import {
+  beginRunFiles,
+  type BegunRunFiles,
+  completeColumns,
+  openColumns,
+  type RangeReader,
+  type RunFiles,
+} from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import { assertMeasured } from '#domain/backtest/summary.js';
 import { toCanonicalJson } from '#domain/base/json.js';

@@ -13,7 +13,7 @@ import {
   summariseSimulation,
 } from '#domain/analytics/simulation.js';
 import { readSecurityCurrency } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { toCanonicalJson } from '#domain/base/json.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal, refuseWithFindings } from '#domain/base/refusals.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { computeRun } from '#domain/backtest/run-backtest.js';
 import { findLevelsDifference } from '#domain/backtest/run-file/compare.js';
-import { readRebalances, readRecord, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { readRebalances, readRecord, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { summariseRun } from '#domain/backtest/summary.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { locateParts } from '#domain/base/numbers.js';

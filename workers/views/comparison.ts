@@ -2,7 +2,7 @@ import type { DatedSeries } from '#domain/analytics/relative-returns.js';
 import { computeRollingRisk } from '#domain/analytics/returns.js';
 import { warnOfCutBenchmark } from '#domain/backtest/findings.js';
 import { restoreTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';
 import { type Day, formatDay } from '#domain/base/time.js';

@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { LIMITS } from '#domain/base/limits.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { ExportPosition } from '#domain/outputs/exports.js';

@@ -1,5 +1,5 @@
 import { readSecurityCurrency, restoreTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText } from '#domain/base/findings.js';
 import { LIMITS } from '#domain/base/limits.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/base/numbers.js';

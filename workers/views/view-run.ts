@@ -1,5 +1,5 @@
 import { readSecurityCurrency, restoreTreatment, type RunHeader } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { summariseRun } from '#domain/backtest/summary.js';
 import { compareText, type Finding } from '#domain/base/findings.js';
 import { findLastAtMost } from '#domain/base/numbers.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { allocateRetainedMemory } from '#base/memory.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { computeMedian } from '#domain/base/numbers.js';

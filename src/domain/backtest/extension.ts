@@ -47,8 +47,7 @@ import { resumeRun } from './resumption.js';
 import { type Addition, type AppendedSessions, createForeignRates } from './run-file/block.js';
 import { BLOCK_NAMES, type BlockName, findBlock, isPanel } from './run-file/blocks.js';
 import { type AddedSecurity, type BlockPosition, extendHeader } from './run-file/header.js';
-import { openStoredNumbers, type RunColumns } from './run-file/read.js';
-import { type ColumnsWriter, createColumns } from './run-file/write.js';
+import { type ColumnsWriter, createColumns, openStoredNumbers, type RunColumns } from './run-file/columns.js';
 import { extendStoredIndex, type FindingGroups, isStoredOverlay, type RunEndState, toStoredPortfolio } from './run.js';
 import { assertMeasured } from './summary.js';
 

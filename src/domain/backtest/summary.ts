@@ -14,7 +14,7 @@ import type { BacktestPlan } from '../definition/backtest-plan.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { assertFinite, type RecordedGaps, type RecordedPricing } from './record.js';
 import type { StoredRebalance } from './run-file/header.js';
-import { openRecordParts, readLatestWeights, type RunColumns } from './run-file/read.js';
+import { openRecordParts, readLatestWeights, type RunColumns } from './run-file/columns.js';
 import type { Run } from './run.js';
 
 /** Figures and series of a run for the result and overview views. */

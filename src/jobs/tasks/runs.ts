@@ -70,7 +70,7 @@ export interface BacktestOutput {
   readonly fullRunReason: FullRunReason | null;
   /** Plan as canonical JSON. */
   readonly plan: ArtifactRef;
-  /** Columns that contain all data of the run: see `#domain/backtest/run-file/read.js`. */
+  /** Columns that contain all data of the run: see `#domain/backtest/run-file/columns.js`. */
   readonly columns: ArtifactRef;
   /**
    * Prices in a separate file: the hash of the prices, and the file if it was written. No file is written if a stored

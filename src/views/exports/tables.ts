@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { findLastAtMost } from '#domain/base/numbers.js';
 import { readSharesOutstanding } from '#domain/books/index-run.js';
 import { type MarketData, readReference } from '#domain/market/market-data.js';

@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type {
   ColumnType,

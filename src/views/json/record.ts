@@ -42,7 +42,7 @@ import {
 } from './writer.js';
 import type { OverviewView, ParentPayload, TrackingForecastPayload } from '#contract/analytics/analytics.js';
 import type { TrackingForecast } from '#domain/analytics/relative-returns.js';
-import type { StoredRebalances } from '#domain/backtest/run-file/read.js';
+import type { StoredRebalances } from '#domain/backtest/run-file/columns.js';
 import type { RunSummary } from '#domain/backtest/summary.js';
 import { sumMovedWeight } from '#domain/books/compositions.js';
 import type { FullRunReason } from '#domain/definition/runs.js';

@@ -15,7 +15,7 @@ import {
 import type { StaleState } from '#domain/backtest/plan.js';
 import type { RunLabels } from '#domain/backtest/run-file/blocks.js';
 import { readRunGrowthTerms, restoreTreatment } from '#domain/backtest/run-file/header.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { compareText, type Finding } from '#domain/base/findings.js';
 import { roundHalfAwayFromZero } from '#domain/base/numbers.js';
 import { Refusal } from '#domain/base/refusals.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';

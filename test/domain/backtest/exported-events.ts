@@ -1,4 +1,4 @@
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import { exportPart } from '#views/exports/tables.js';
 
 export function exportEvents(columns: RunColumns): Record<string, unknown>[] {

@@ -3,7 +3,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { linkContributions } from '#domain/analytics/attribution.js';
 import type { Run } from '#domain/backtest/run.js';
-import { type RunColumns } from '#domain/backtest/run-file/read.js';
+import { type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { TRANSFER_WIDTH } from '#domain/backtest/run-file/blocks.js';
 import { createRunRecord } from '#domain/backtest/record.js';
 import { formatDay, toCivilDate } from '#domain/base/time.js';

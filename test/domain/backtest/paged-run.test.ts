@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { createRunFiles } from '#domain/backtest/run-file/write.js';
+import { createRunFiles } from '#domain/backtest/run-file/columns.js';
 import { joinBytes } from '#base/bytes.js';
 import { countRetainedBytes } from '#base/memory.js';
 import { formatDay } from '#domain/base/time.js';

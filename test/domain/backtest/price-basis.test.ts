@@ -1,7 +1,7 @@
 import { summariseRun } from '#domain/backtest/summary.js';
 import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
 import { createIndexLevels } from '#views/levels.js';

@@ -1,6 +1,5 @@
 import type { Memory } from '#base/memory.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { fc } from '../../fast-check.js';
 import type { DatedMarkets } from '#domain/books/composer.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';

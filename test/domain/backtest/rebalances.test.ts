@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns } from '#domain/backtest/run-file/columns.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { type IndexDocument as Definition } from '#domain/definition/index-document.js';
 import { createAttributionView } from '#views/attribution.js';

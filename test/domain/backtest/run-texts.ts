@@ -1,5 +1,10 @@
-import { openColumns, readRebalances, readRecord, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import {
+  createRunColumns,
+  openColumns,
+  readRebalances,
+  readRecord,
+  type RunColumns,
+} from '#domain/backtest/run-file/columns.js';
 import { assertMeasured, summariseRun } from '#domain/backtest/summary.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/definition/backtest-plan.js';

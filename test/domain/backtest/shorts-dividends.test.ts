@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createAssetView } from '#views/asset.js';
 import { createAttributionView } from '#views/attribution.js';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createPerformance } from '#views/performance.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns } from '#domain/backtest/run-file/columns.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/calendar.js';
 import { IndexDocument } from '#domain/definition/index-document.js';

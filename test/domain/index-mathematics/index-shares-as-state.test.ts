@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { expectNear, listWeekdays, readLevels, runIndexCase } from './index-case.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import { createShareReader, toShareTime } from '#domain/books/book.js';
 import type { PublicationEntry } from '#domain/definition/publication.js';

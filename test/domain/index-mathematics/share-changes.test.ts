@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseExpression } from '#domain/datapoints/expression-text.js';
 import { validateIndex } from '#domain/definition/index-validation.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { openExtended } from '../backtest/extend/extended.js';
 import { exportEvents } from '../backtest/exported-events.js';
 import { CALENDARS, expectNear, runIndexCase, listShareChanges, listWeekdays } from './index-case.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/definition/index-document.js';

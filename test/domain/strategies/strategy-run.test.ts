@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { StrategyTerms } from '#domain/definition/backtest-plan.js';
 import type { Run } from '#domain/backtest/run.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns } from '#domain/backtest/run-file/columns.js';
 import { formatDay } from '#domain/base/time.js';
 import { RebalanceSpec } from '#domain/definition/schedule.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { openMarketOn } from '#domain/market/session-market.js';
 import { createExchangeRates } from '#domain/market/rates.js';
 import { createActionsView, createProFormaRows, readHoldingsAtEnd } from '#views/actions.js';

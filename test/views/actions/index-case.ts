@@ -1,4 +1,4 @@
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { openMarketOn } from '#domain/market/session-market.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createExchangeRates } from '#domain/market/rates.js';

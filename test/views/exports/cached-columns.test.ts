@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import type { ExportTableName, RowFormat } from '#domain/outputs/exports.js';
 import { createFigures, type DatedFigures, type FigureCache } from '#views/dated-figures.js';
 import { exportPart } from '#views/exports/tables.js';

@@ -1,7 +1,7 @@
 import { tableFromIPC } from 'apache-arrow';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import {
   EXPORT_NAMES,
   type ExportPosition,

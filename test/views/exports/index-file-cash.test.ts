@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import { CHECK_CATALOGUE } from '#domain/definition/daily-plan-checks.js';
 import { IndexDocument } from '#domain/definition/index-document.js';

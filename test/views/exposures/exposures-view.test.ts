@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { createLimitRows } from '#domain/definition/limit-monitoring.js';
 import type { ConstraintRow } from '#domain/definition/constraint-class.js';
 import { formatDay } from '#domain/base/time.js';

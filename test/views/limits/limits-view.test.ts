@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/definition/compliance.js';
 import { formatDay } from '#domain/base/time.js';
 import { createFigures, type DatedFigures, type FigureCache } from '#views/dated-figures.js';

@@ -1,7 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns } from '#domain/backtest/run-file/columns.js';
 import { RebalanceSpec } from '#domain/definition/schedule.js';
 import { createReconcileView } from '#views/reconcile.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';

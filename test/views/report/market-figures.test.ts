@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openMarketOn, type SessionMarket } from '#domain/market/session-market.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inflateSync } from 'node:zlib';
 import { BUILT_IN_IDS, createBuiltInTemplate, ReportTemplateDocument } from '#domain/outputs/report-templates.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import { createRunFigures, formatPercentFigure } from '#views/report/figures.js';
 import { openFonts } from '#views/report/text.js';
 import { IS_SOAK } from '../../soak.js';

@@ -1,7 +1,6 @@
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns } from '#domain/backtest/run-file/columns.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import type { ExportPosition } from '#domain/outputs/exports.js';
 import { writeWorkbookPart } from '#workers/views/export-part.js';
 import { sampleRun } from '../../views/report/sample-run.js';

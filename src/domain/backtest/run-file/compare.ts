@@ -4,7 +4,7 @@ import { findRecordDifference, REBALANCES } from '../record.js';
 import type { AnyBlock, Axis, BlockComparison } from './block.js';
 import { BLOCK_NAMES, type BlockName, findBlock } from './blocks.js';
 import { formatMember, HEADER, HEADER_MEMBERS, type RunHeader } from './header.js';
-import { readRebalances, readRecord, type RunColumns } from './read.js';
+import { readRebalances, readRecord, type RunColumns } from './columns.js';
 
 /** Number of low mantissa bits that are rounded away, so that sums of a few differences are exact. */
 const ROUNDED_BITS = 4;

@@ -3,7 +3,7 @@ import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { FULL_RUN_REASON_NAMES } from '#domain/definition/runs.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import { Refusal } from '#domain/base/refusals.js';
 import type { StrategyTerms } from '#domain/definition/backtest-plan.js';

@@ -4,7 +4,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { createCheckpoint } from '#domain/backtest/checkpoint.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
 import type { Run } from '#domain/backtest/run.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns } from '#domain/backtest/run-file/columns.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/base/refusals.js';

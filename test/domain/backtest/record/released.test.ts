@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { openColumns, readRecord } from '#domain/backtest/run-file/read.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
+import { createRunColumns, openColumns, readRecord } from '#domain/backtest/run-file/columns.js';
 import { encodeRecord } from '#views/json/record.js';
 import { BacktestResultSummary } from '#contract/analytics/record.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';

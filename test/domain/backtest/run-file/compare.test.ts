@@ -1,9 +1,8 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns, openColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import type { BlockName } from '#domain/backtest/run-file/blocks.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/base/time.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { allocateRetainedMemory, type Memory } from '#base/memory.js';
-import { beginRunFiles, createRunFiles } from '#domain/backtest/run-file/write.js';
+import { beginRunFiles, createRunFiles } from '#domain/backtest/run-file/columns.js';
 import type { Run } from '#domain/backtest/run.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/definition/index-document.js';

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { AnyBlock } from '#domain/backtest/run-file/block.js';
 import { findFirstDifference } from '#domain/backtest/run-file/compare.js';
-import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { createRunColumns, openColumns, type RunColumns } from '#domain/backtest/run-file/columns.js';
 import { BLOCK_NAMES, type BlockName, BLOCKS, findBlock } from '#domain/backtest/run-file/blocks.js';
-import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { buildMarket, createWeekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 import { createDocument } from '../../index-document.js';

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import {
   type Body,
   WHOLE_CONTENT,

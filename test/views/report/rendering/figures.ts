@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createBuiltInTemplate } from '#domain/outputs/report-templates.js';
-import { openColumns } from '#domain/backtest/run-file/read.js';
+import { openColumns } from '#domain/backtest/run-file/columns.js';
 import { createAttributionView } from '#views/attribution.js';
 import { createWeightsView, readPositiveWeights } from '#views/weights.js';
 import { createRunFigures, formatCountFigure, formatPercentFigure, formatRatio } from '#views/report/figures.js';

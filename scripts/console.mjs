@@ -37,7 +37,7 @@ const isFirst = createReach(['main.tsx', 'pages/home/home.tsx']);
 const isCommon = createReach(['shell/palette.tsx', 'shell/view-parts.tsx', 'pages/index/index-page.tsx']);
 
 /** Fields of most forms; fields that only few pages use are loaded with these pages. */
-const isForm = (id) => /components\/form\/(?!row-list|nested-field|any-field)/.test(id);
+const isForm = (id) => /components\/form\/(?!row-list|any-field)/.test(id);
 
 const nameCore = (id, graph) => (id.includes('rolldown/runtime') || isFirst(id, graph) ? 'core' : null);
 const nameView = (id, graph) => (isCommon(id, graph) || isForm(id) ? 'view' : null);

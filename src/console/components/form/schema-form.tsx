@@ -227,9 +227,9 @@ function detectKind(schemas: Schemas, schema: Schema): FieldKind {
   }
 }
 
-const NestedField = createLazyComponent('the fields', async () => (await import('./nested-field.js')).NestedField);
+const NestedField = createLazyComponent('the fields', async () => (await import('./row-list.js')).NestedField);
 
-const KindsField = createLazyComponent('the fields', async () => (await import('./nested-field.js')).KindsField);
+const KindsField = createLazyComponent('the fields', async () => (await import('./row-list.js')).KindsField);
 
 interface SchemaFormProps {
   readonly schema: string;

@@ -9,7 +9,7 @@ import {
   PERSONS_MAX,
 } from '#domain/definition/approvals.js';
 import { isLocalIssuer, parseClaimGrant } from '#http/oidc/tokens.js';
-import type { TlsFiles } from '#http/tls.js';
+import type { TlsFiles } from '#http/server.js';
 import { computeMemoryBudget } from '#jobs/node-limits.js';
 import { PROCESS_MEGABYTES, QUERY_MEMORY, ROWS_BYTES_MAX } from '#market/serve/process-pool.js';
 import { isAddressRange } from '#services/keys/keys.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { GLOSSARY } from '#contract/glossary.js';
+import { GLOSSARY } from '#contract/openapi.js';
 import { getApiDocument } from './api-document.js';
 
 const { schemas } = getApiDocument().components;

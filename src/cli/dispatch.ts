@@ -120,13 +120,13 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   },
   migrate: {
     summary: 'Migrate a database, or the documents of earlier releases in a home, to this version.',
-    help: async () => (await import('./commands/database.js')).MIGRATE_HELP,
-    run: async (argv, environment) => (await import('./commands/database.js')).runMigration(argv, environment),
+    help: async () => (await import('./commands/home.js')).MIGRATE_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).runMigration(argv, environment),
   },
   nodes: {
     summary: 'List the processes that use a database.',
-    help: async () => (await import('./commands/database.js')).NODES_HELP,
-    run: async (argv, environment) => (await import('./commands/database.js')).runNodes(argv, environment),
+    help: async () => (await import('./commands/home.js')).NODES_HELP,
+    run: async (argv, environment) => (await import('./commands/home.js')).runNodes(argv, environment),
   },
   copy: {
     summary: 'Copy the documents of a home into a database, or back.',

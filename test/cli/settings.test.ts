@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { runCalendars } from '#cli/commands/calendars.js';
-import { copy } from '#cli/commands/home.js';
-import { runMigration, runNodes } from '#cli/commands/database.js';
+import { copy, runMigration, runNodes } from '#cli/commands/home.js';
 import { formatSettingsHelp, readSettings, SETTINGS } from '#cli/settings/settings.js';
 import { UsageError } from '#cli/usage.js';
 import { removePasswords } from '#cli/commands/serve.js';

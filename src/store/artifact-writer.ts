@@ -14,7 +14,7 @@ export function openArtifactWriter(destination: ArtifactDestination): ArtifactWr
   return {
     async write(contents, options) {
       // loaded on demand
-      const { openObjectWriter } = await import('./s3/object-cache.js');
+      const { openObjectWriter } = await import('./s3/object-store.js');
       return (await openObjectWriter(destination)).write(contents, options);
     },
   };

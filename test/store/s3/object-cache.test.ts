@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { openObjectCache } from '#store/s3/object-cache.js';
+import { openObjectCache } from '#store/s3/object-store.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
 const createFolder = openTemporaryFolders();

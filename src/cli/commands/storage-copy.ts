@@ -8,8 +8,7 @@ import { readJobRecord } from '#jobs/port/life-cycle.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createSharedStoreFiles } from '#services/stores/files.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
-import { copyFlushed, digestFile, type FileDigest, syncFolder } from '#store/artifacts/durable-files.js';
-import { removeFiles } from '#store/artifacts/folder-writer.js';
+import { copyFlushed, digestFile, type FileDigest, removeFiles, syncFolder } from '#store/artifacts/durable-files.js';
 import {
   type ArtifactRef,
   type ArtifactStore,

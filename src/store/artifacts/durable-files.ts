@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash, webcrypto } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { chmod, type FileHandle, mkdir, open, readFile, stat } from 'node:fs/promises';
+import { chmod, type FileHandle, mkdir, open, readFile, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isMainThread } from 'node:worker_threads';
@@ -384,4 +384,33 @@ const IGNORED_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EPERM
 
 function ignoreExpected(cause: NodeJS.ErrnoException): void {
   if (!IGNORED_CODES.has(cause.code)) throw cause;
+}
+
+const DRAFT_SUFFIX = '.new';
+
+/** Returns the path of a file while it is incomplete. A start of the service removes such files. */
+export const formatDraftPath = (path: string): string => `${path}${DRAFT_SUFFIX}`;
+
+export const removeDraftSuffix = (path: string): string =>
+  path.endsWith(DRAFT_SUFFIX) ? path.slice(0, -DRAFT_SUFFIX.length) : path;
+
+/** Removes files of a folder, complete or not. Ignores absent files. */
+export async function removeFiles(folder: string, names: readonly string[], call = callDirectly): Promise<void> {
+  await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      if (!(await call(() => unlinkIfPresent(path)))) await call(() => unlinkIfPresent(formatDraftPath(path)));
+    }),
+  );
+}
+
+/** Deletes a file. @returns true if the file existed */
+async function unlinkIfPresent(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return false;
+    throw thrown;
+  }
 }

@@ -25,14 +25,16 @@ import {
   type FileDigest,
   type FolderCall,
   type FolderGuard,
+  formatDraftPath,
   guardFolder,
   noGuard,
   openBy as openHandle,
+  removeDraftSuffix,
+  removeFiles,
   syncFolder,
   WRITE_MS,
   writeFlushed,
 } from './durable-files.js';
-import { formatDraftPath, removeDraftSuffix, removeFiles } from './folder-writer.js';
 import { type FreeSpace, watchFreeSpace } from './free-space.js';
 
 /** Maximum number of files that are recorded as verified. It is enough for the columns and prices of 10,000 runs. */

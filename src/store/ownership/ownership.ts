@@ -7,6 +7,7 @@ import {
   makeFolder,
   MARKER,
   parseMark,
+  removeFiles,
   type StoreMark,
   type StoreOwner,
   syncFolder,
@@ -35,7 +36,6 @@ import { Buffer } from 'node:buffer';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { removeFiles } from '../artifacts/folder-writer.js';
 import type { S3RetryLimits } from '../s3/client.js';
 
 /**

@@ -20,7 +20,8 @@ import type { ArtifactReference } from '#jobs/tasks/catalogue.js';
 import { collectGrownHeap } from '#kernels/memory/collect-garbage.js';
 import { findMemoryLimit, isPaged, limitMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serve/calendar-files.js';
-import { endIdleProcesses, limitReaders, type ReaderLimit } from '#market/serve/process-pool.js';
+import { endIdleProcesses, limitReaders } from '#market/serve/market-process.js';
+import type { ReaderLimit } from '#market/serve/process-pool.js';
 import {
   type CallbackDestinations,
   type CallbackMessages,

@@ -1,7 +1,6 @@
-import { type ChildProcess, fork, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Refusal } from '#domain/base/refusals.js';
 
 const MIB = 2 ** 20;
@@ -120,37 +119,11 @@ export interface FreeProcess {
   readonly kind: 'free';
 }
 
-/** Callbacks of one process. The last call is either `onEnded` or `onUnstarted`. */
-export interface Listener {
-  onMessage(message: unknown): void;
-  onUnstarted(): void;
-  onEnded(end: ProcessEnd): void;
-}
-
-interface ProcessPool {
-  readonly process: ChildProcess;
-  readonly listeners: Map<number, Listener>;
-}
-
 /** Mechanism that limits the memory of a process. RLIMIT_DATA limits private memory; cgroup limits all memory. */
 export type ReaderLimit = 'RLIMIT_DATA' | 'cgroup';
 
-/** Memory limits of processes, enforced by the operating system. */
-interface ReaderMemory {
-  readonly bytes: number;
-  readonly queries: QueryMemory;
-  /** Folder of a control group that is delegated to the service. Default: none. */
-  readonly group?: string | undefined;
-  /** Called if the system cannot enforce the limit of processes. */
-  readonly onUnlimited: (limit: ReaderLimit, reason: string) => void;
-}
-
-let memory: ReaderMemory | undefined;
-
 /** Memory limits of queries unless they are set. */
 export const QUERY_MEMORY: QueryMemory = { query: 1024 * MIB, process: 2048 * MIB, all: 3072 * MIB };
-
-export const findQueryMemory = (): QueryMemory => memory?.queries ?? QUERY_MEMORY;
 
 /** Memory in MiB of the process of a query without the memory of DuckDB. It is a part of the memory of the query. */
 export const PROCESS_MEGABYTES = 128;
@@ -165,135 +138,11 @@ export interface PoolLimits {
   readonly group: string;
 }
 
-function createPoolLimits(limit: ReaderMemory | undefined): PoolLimits {
-  const { bytes = 0, group = '', queries = QUERY_MEMORY } = limit ?? {};
-  const rows = Math.min(bytes || ROWS_BYTES_MAX, ROWS_BYTES_MAX);
-  return { bytes: { store: bytes, rows, query: queries.process }, queries, group };
-}
-
-/**
- * Limits the memory of the processes of a pool that is opened from now on. @returns a function that restores the
- * previous limit
- */
-export function limitReaders(limit: ReaderMemory): () => void {
-  const previousMemory = memory;
-  memory = limit;
-  return () => void (memory = previousMemory);
-}
-
-let pool: ProcessPool | undefined;
-let lastId = 0;
-
-/**
- * Starts a process for a market task. Its parent is a small permanent process. A fork copies the page tables of the
- * parent, which would pause a service with gigabytes of panels for a tenth of a second or more.
- */
-export function startMarketProcess(request: object, purpose: ProcessPurpose, listener: Listener) {
-  const { process: parent, listeners } = (pool ??= openProcessPool());
-  const id = (lastId += 1);
-  const sendOrder = (message: ProcessPoolOrder) => {
-    if (parent.connected) parent.send(message, () => {}); // if the process pool has ended, all its processes have ended
-  };
-  listeners.set(id, listener);
-  setKeepsAlive(parent, true);
-  sendOrder({ id, kind: 'start', message: request, ...purpose });
-  return {
-    send: (message: object): void => sendOrder({ id, kind: 'send', message }),
-    /** Pauses the process, or continues it. */
-    setRunning: (isRunning: boolean): void => sendOrder({ id, kind: 'turn', isRunning }),
-    end: (): void => sendOrder({ id, kind: 'end' }),
-  };
-}
-
 /**
  * Time for which a process waits for a task before it ends. Afterwards, the next task must start another process, which
  * takes about 0.3 s.
  */
 export const SPARE_WAIT_MS = 60_000;
-
-/**
- * Starts a process that waits for the first task, so that the task starts at once. Later tasks use the process of the
- * previous task. The process takes 85 MiB.
- */
-export function prepareMarketProcess(waitMs = SPARE_WAIT_MS): void {
-  if (pool === undefined) {
-    pool = openProcessPool();
-    setKeepsAlive(pool.process, false);
-  }
-  pool.process.send({ kind: 'prepare', waitMs } satisfies ProcessPoolOrder, () => {}); // a failure to start is reported to the first task
-}
-
-/**
- * Ends the processes that wait for tasks and the process that starts them, unless a task is running. The next task starts
- * them again.
- */
-export function endIdleProcesses(): void {
-  if (pool === undefined || pool.listeners.size > 0) return;
-  const { process: idle } = pool;
-  pool = undefined;
-  if (idle.connected) idle.disconnect();
-}
-
-function openProcessPool(): ProcessPool {
-  const limit = memory;
-  const limits = JSON.stringify(createPoolLimits(limit));
-  const child = fork(fileURLToPath(new URL('./process-pool-main.js', import.meta.url)), [limits], {
-    serialization: 'advanced',
-    execArgv: [],
-    // Passes almost no environment variables. The environment contains keys and passwords that readers of files do not
-    // need.
-    env: { TZ: 'UTC', ...(process.env['TMPDIR'] ? { TMPDIR: process.env['TMPDIR'] } : {}) },
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  });
-  const listeners = new Map<number, Listener>();
-  const newPool: ProcessPool = { process: child, listeners };
-  const pausedPids = new Map<number, number>();
-  const takeListener = (id: number): Listener | undefined => {
-    const listener = listeners.get(id);
-    listeners.delete(id);
-    pausedPids.delete(id);
-    if (listeners.size === 0) setKeepsAlive(child, false);
-    return listener;
-  };
-  const endAll = (notify: (listener: Listener) => void) => {
-    if (pool === newPool) pool = undefined;
-    pausedPids.forEach(continueProcess); // they detect then that the pool has ended
-    for (const id of listeners.keys()) notify(takeListener(id)!); // the ids are keys of the map
-  };
-  child.on('message', (message) => {
-    const event = message as ProcessPoolEvent; // process-pool-main sends no other messages
-    if (event.kind === 'unlimited') limit?.onUnlimited(event.limit, event.reason);
-    else if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
-    else if (event.kind === 'paused') pausedPids.set(event.id, event.pid);
-    else if (event.kind === 'unstarted') takeListener(event.id)?.onUnstarted();
-    else takeListener(event.id)?.onEnded(event);
-  });
-  child.on('error', () => endAll((listener) => listener.onUnstarted()));
-  child.on('exit', (code, signal) => endAll((listener) => listener.onEnded({ code, signal })));
-  return newPool;
-}
-
-function continueProcess(pid: number): void {
-  try {
-    process.kill(pid, 'SIGCONT');
-  } catch {
-    // the process has ended
-  }
-}
-
-/**
- * Sets whether the child process keeps the event loop alive. An idle pool does not. It ends with the process that
- * opened it.
- */
-function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {
-  if (keepsAlive) {
-    child.ref();
-    child.channel?.ref();
-  } else {
-    child.unref();
-    child.channel?.unref();
-  }
-}
 
 export interface ReaderGroup {
   readonly folder: string;

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { Refusal } from '#domain/base/refusals.js';
-import { endIdleProcesses, prepareMarketProcess } from '#market/serve/process-pool.js';
-import { runMarketTask } from '#market/serve/market-process.js';
+import { endIdleProcesses, prepareMarketProcess, runMarketTask } from '#market/serve/market-process.js';
 import { listChildren, listReaders } from './reading-processes.js';
 
 /** Runs an import that is refused when it asks to continue. @returns the processes that exist at this time */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { prepareMarketProcess } from '#market/serve/process-pool.js';
+import { prepareMarketProcess } from '#market/serve/market-process.js';
 
 /** Returns running child processes of a process. @param program part of their command line */
 export function listChildren(pid: number, program = ''): number[] {

@@ -6,7 +6,7 @@ import { createJobRow } from '#jobs/distributed/job-documents.js';
 import { advanceSequence } from '#jobs/distributed/job-rows.js';
 import { readJobRecord } from '#jobs/port/life-cycle.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
-import { createSharedStoreFiles } from '#services/stores/files.js';
+import { createSharedStoreFiles } from '#services/shared/store-documents.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { copyFlushed, digestFile, type FileDigest, removeFiles, syncFolder } from '#store/artifacts/durable-files.js';
 import {

@@ -157,7 +157,7 @@ import { createChangelog, createFreshnessReader, createHealth, type HealthServic
 import { createVersions } from '#services/shared/versions.js';
 import { createActionDesk } from '#services/stores/action-desk.js';
 import { createData } from '#services/stores/data.js';
-import { relocateDatasets } from '#services/stores/files.js';
+import { relocateDatasets } from '#services/shared/store-documents.js';
 import { createPriceOverriding } from '#services/stores/price-overrides.js';
 import { type Activations, wrapForStores } from '#services/stores/serving.js';
 import { findVersionByEtag } from '#store/history/history.js';

@@ -10,7 +10,7 @@ import { createCallMarkets, createServedMarkets, type ServedMarkets } from '#mar
 import { readCalendarsInUse } from '#services/indices/calendars.js';
 import type { Context, DataVersions, StoreMarkets } from '#services/shared/context.js';
 import { createDataVersions } from '#services/stores/data-versions.js';
-import { createSharedStoreFiles, localStoreFiles, type SourceContext } from '#services/stores/files.js';
+import { createSharedStoreFiles, localStoreFiles, type SourceContext } from '#services/shared/store-documents.js';
 import { createDatasetJobs, type DatasetJobs } from '#services/stores/jobs.js';
 import { createDatasetLoading } from '#services/stores/loading.js';
 import {

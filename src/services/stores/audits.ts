@@ -9,8 +9,7 @@ import type { Repair } from '#market/judge/security-histories.js';
 import type { ContentSummary } from '#market/serve/market-tasks.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Requester } from '../shared/gate.js';
-import { readDataset } from '../shared/store-documents.js';
-import type { SourceContext } from './files.js';
+import { readDataset, type SourceContext } from '../shared/store-documents.js';
 
 /** Matches the path of a finding about one date. */
 const DATED_PATH = /^market\[(\d{4}-\d{2}-\d{2})\]$/;

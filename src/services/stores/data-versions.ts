@@ -39,8 +39,8 @@ import {
   readHistory,
   recordCopy,
   refuseMissingDataset,
+  type SourceContext,
 } from '../shared/store-documents.js';
-import type { SourceContext } from './files.js';
 
 /**
  * Copies of the latest contents of stores. They are made for sources that other programs can change, so that the served

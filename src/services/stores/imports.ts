@@ -16,9 +16,15 @@ import { createProblems } from '#market/tables/problems.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Requester } from '../shared/gate.js';
-import { blankDataset, createSlug, recordCopy, requireDataset, toDataStore } from '../shared/store-documents.js';
+import {
+  blankDataset,
+  createSlug,
+  publishReplaced,
+  recordCopy,
+  requireDataset,
+  toDataStore,
+} from '../shared/store-documents.js';
 import type { RepairedStore } from './audits.js';
-import { publishReplaced } from './files.js';
 import {
   assertFilesUnchanged,
   convertFailure,

@@ -27,10 +27,10 @@ import {
   readDataset,
   refuseMissingDataset,
   requireDataset,
+  type SourceContext,
   type StoredStore,
   toDataStore,
 } from '../shared/store-documents.js';
-import type { SourceContext } from './files.js';
 
 export const refuseData = (findings: readonly Finding[]): Refusal => refuseWithFindings('data', findings);
 

@@ -56,9 +56,9 @@ import {
   type PreparedVersion,
   recordDataVersion,
   requireDataset,
+  type SourceContext,
 } from '../shared/store-documents.js';
 import { type DataHistory, purgeDataVersions } from './data-versions.js';
-import type { SourceContext } from './files.js';
 import {
   createLoadedFields,
   type DatasetActivity,

@@ -45,9 +45,11 @@ import {
   deleteDataVersions,
   deleteVersions,
   listDatasets,
+  publishReplaced,
   readDataset,
   refuseMissingDataset,
   requireDataset,
+  type SourceContext,
   toDataStore,
   toListedDataset,
 } from '../shared/store-documents.js';
@@ -55,7 +57,6 @@ import type { VersionContent } from '../shared/versions.js';
 import { createDatasetAudits, createPartialDatesReader } from './audits.js';
 import { purgeDataVersions } from './data-versions.js';
 import type { ServedDataset } from './data.js';
-import { publishReplaced, type SourceContext } from './files.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import { createDatasetSubmissions, type DatasetJobs, type DatasetSubmissions } from './jobs.js';
 import { convertFailure, createDatasetActivity, createLoadedFields, placeFindings, refuseData } from './loading.js';

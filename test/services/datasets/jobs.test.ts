@@ -17,7 +17,7 @@ import {
 } from '#services/stores/serving.js';
 import { createDatasetJobs } from '#services/stores/jobs.js';
 import type { DatasetLoading } from '#services/stores/loading.js';
-import { localStoreFiles, type SourceContext } from '#services/stores/files.js';
+import { localStoreFiles, type SourceContext } from '#services/shared/store-documents.js';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';

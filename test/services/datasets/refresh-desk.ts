@@ -18,7 +18,7 @@ import {
 } from '#services/stores/serving.js';
 import { createDatasetJobs } from '#services/stores/jobs.js';
 import { createDatasetLoading } from '#services/stores/loading.js';
-import { localStoreFiles, type SourceContext } from '#services/stores/files.js';
+import { localStoreFiles, type SourceContext } from '#services/shared/store-documents.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/market/markets.js';

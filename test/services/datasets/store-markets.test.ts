@@ -8,7 +8,7 @@ import {
   type ServedMarket,
 } from '#market/serve/served-markets.js';
 import { withinReach } from '#services/keys/access.js';
-import type { SourceContext } from '#services/stores/files.js';
+import type { SourceContext } from '#services/shared/store-documents.js';
 import { createStoreMarkets } from '#services/stores/serving.js';
 import type { DocumentStore } from '#store/port.js';
 import { createTestContext } from '../context.js';

@@ -1,7 +1,6 @@
-import type { Leases } from '../local/live-jobs.js';
+import type { Lease, Leases } from '../port/queue.js';
 import type { Clock } from '../port/clock.js';
 import type { TaskProgress } from '../port/compute-pool.js';
-import type { Lease } from '../port/queue.js';
 import type { Beat, JobReading, JobRows } from './job-rows.js';
 
 /**

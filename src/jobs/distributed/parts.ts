@@ -2,19 +2,20 @@ import { Refusal } from '#domain/base/refusals.js';
 import type { JobKindName } from '#domain/outputs/jobs.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import { createLease, type NewLease } from '../local/live-jobs.js';
-import type { Clock } from '../port/clock.js';
-import type {
-  AttemptKey,
-  Claim,
-  ClaimOrder,
-  Ending,
-  Lease,
-  OfferedParts,
-  StoredInput,
-  WaitingJob,
-  WrittenParts,
+import {
+  type AttemptKey,
+  type Claim,
+  type ClaimOrder,
+  createLease,
+  type Ending,
+  type Lease,
+  type NewLease,
+  type OfferedParts,
+  type StoredInput,
+  type WaitingJob,
+  type WrittenParts,
 } from '../port/queue.js';
+import type { Clock } from '../port/clock.js';
 import { type JobIdentity, splitRecord } from '../port/life-cycle.js';
 import { BEAT_MS_MIN, createNotificationBuffer } from './heartbeats.js';
 import { parseRecord } from './job-documents.js';

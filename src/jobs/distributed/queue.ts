@@ -4,7 +4,6 @@ import { JOB_KIND_CATALOGUE } from '#domain/outputs/jobs.js';
 import { formatTimestamp } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import { createLeases } from '../local/live-jobs.js';
 import {
   type Admission,
   admit,
@@ -12,6 +11,7 @@ import {
   type Claim,
   type ClaimOrder,
   createJobListeners,
+  createLeases,
   type EndedJob,
   type Ending,
   type JobListeners,

@@ -70,11 +70,11 @@ test('every file is imported from the command, the workers, the package or the c
 
 /** Highest figures of the division into modules. A change that improves one lowers its ceiling here. */
 const CEILINGS = {
-  importsPerThousandLines: 25.4,
+  importsPerThousandLines: 25.1,
   smallWithOneImporter: 16,
-  oneImporterPercent: 19.7,
+  oneImporterPercent: 18.9,
   below40LinesPercent: 4.9,
-  namesExportedTwice: 53,
+  namesExportedTwice: 52,
 };
 
 /** Part of a ceiling by which a figure may be lower before the ceiling must follow. */

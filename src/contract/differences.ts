@@ -151,6 +151,26 @@ const DifferenceCause = defineObject(() => ({
     .meta({ description: 'Other causes that explain the same sessions equally well.' }),
 })).meta({ id: 'DifferenceCause' });
 
+const DifferenceStep = defineObject(() => ({
+  causes: z.array(z.int()).meta({ description: 'Positions in `causes`.' }),
+  sentence: z.string().meta({ description: 'Action of the outside level, in words.' }),
+  sessions: z.int().meta({ description: 'Number of sessions that agree only with these causes.' }),
+  effect_bps: z.number().meta({ description: 'Joint effect on the last common level, in basis points.' }),
+})).meta({ id: 'DifferenceStep' });
+
+const UnexplainedSession = defineObject(() => ({
+  date: z.string(),
+  difference_bps: BPS,
+  single: z.literal(true).optional().meta({
+    description:
+      'Present if the levels before and after the session agree: an error of the outside level of this session alone.',
+  }),
+  sentence: z
+    .string()
+    .optional()
+    .meta({ description: 'What the session shows, in words; absent in an explanation of release 0.11.0.' }),
+})).meta({ id: 'UnexplainedSession' });
+
 export const DifferencesView = defineObject(() => ({
   index_id: z.string(),
   run_id: z.string(),
@@ -163,7 +183,7 @@ export const DifferencesView = defineObject(() => ({
       equal: z.int().meta({ description: 'Sessions on which the levels agree within rounding.' }),
       explained: z.int().meta({ description: 'Sessions that agree with all causes.' }),
       unexplained: z
-        .array(z.strictObject({ date: z.string(), difference_bps: BPS }))
+        .array(UnexplainedSession)
         .meta({ description: 'Sessions that no cause explains.' }),
       unmatched: z.int().optional().meta({
         description:
@@ -180,6 +200,13 @@ export const DifferencesView = defineObject(() => ({
   mean_absolute_bps: z.number().meta({ description: 'Mean absolute difference of the levels.' }),
   shapes: z.array(z.enum(SHAPES)).meta({ description: 'Course of the differences.' }),
   causes: z.array(DifferenceCause).meta({ description: 'Causes by date.' }),
+  steps: z
+    .array(DifferenceStep)
+    .optional()
+    .meta({
+      description:
+        'The causes in order, with those that only together explain a session as one step, such as a replacement; absent in an explanation of release 0.11.0.',
+    }),
   complete: z.boolean().meta({ description: 'True if every session is explained.' }),
   fewest: z.int().nullable().meta({
     description: 'Fewest causes that explain all sessions, if every smaller set was excluded; otherwise null.',

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import type {
   ActionsView,
   DifferenceCause,
+  DifferenceStep,
   DifferencesRequest,
   DifferencesView,
   RebalancePackRequest,
@@ -13,6 +14,7 @@ import { formatTable } from '../terminal.js';
 import { formatDay } from '#domain/base/time.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import type { Mapping } from '#domain/definition/mapping.js';
+import { listSteps } from '#domain/outputs/exports.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile, readTextFile } from './command-line.js';
@@ -583,21 +585,63 @@ async function readLevelsMapping(file: string | undefined): Promise<Mapping> {
   return data;
 }
 
-const listCauseCells = ({ date, subject, manner, identifier, value, sessions, effect_bps, ties }: DifferenceCause) => [
-  date,
-  subject,
-  manner,
-  identifier,
-  value,
-  sessions,
-  effect_bps,
-  ties.length,
-];
-
 /** Significant digits of an effect in a printed table. */
 const EFFECT_DIGITS = 4;
 
-const CAUSE_HEADER = ['date', 'subject', 'manner', 'identifier', 'value', 'sessions', 'effect_bps', 'ties'];
+const STEP_HEADER = ['date', 'subject', 'manner', 'identifier', 'value', 'sessions', 'effect_bps', 'ties'];
+
+/** Returns the cells of a step. Causes that only together explain a session have one row with their joint effect. */
+function listStepCells({ causes, sessions, effect_bps: effect }: ListedStep): string[] {
+  const join = (read: (cause: DifferenceCause) => string | number | null): string =>
+    [...new Set(causes.map((cause) => String(read(cause) ?? '-')))].join(',');
+  return [
+    join(({ date }) => date),
+    join(({ subject }) => subject),
+    join(({ manner }) => manner),
+    join(({ identifier }) => identifier),
+    join(({ value }) => value),
+    String(sessions),
+    String(Number(effect.toPrecision(EFFECT_DIGITS))),
+    String(causes.reduce((count, { ties }) => count + ties.length, 0)),
+  ];
+}
+
+interface ListedStep extends Omit<DifferenceStep, 'causes'> {
+  readonly causes: readonly DifferenceCause[];
+}
+
+const listOwnSteps = ({ causes, steps }: DifferencesView): ListedStep[] =>
+  listSteps({ causes, steps }).map((step) => ({ ...step, causes: step.causes.map((k) => causes[k]!) }));
+
+const CSV_HEADER = [
+  'date',
+  'through',
+  'subject',
+  'manner',
+  'identifier',
+  'value',
+  'sessions',
+  'effect_bps',
+  'ties',
+  'step',
+  'difference_bps',
+  'sentence',
+];
+
+/** Returns the rows of a file: the causes, each with the number of its step, then the sessions without an explanation. */
+function listCsvRows(view: DifferencesView): (string | number | null)[][] {
+  const causes = listOwnSteps(view).flatMap((step, k) =>
+    step.causes.map(({ date, through, subject, manner, identifier, value, sessions, effect_bps, ties, sentence }) => [
+      ...[date, through, subject, manner, identifier, value, sessions, effect_bps, ties.length],
+      ...[k + 1, null, sentence],
+    ]),
+  );
+  const unexplained = view.sessions.unexplained.map(({ date, difference_bps: size, sentence = null }) => [
+    ...[date, date, 'unexplained', null, null, null, null, null, null],
+    ...[null, size, sentence],
+  ]);
+  return [...causes, ...unexplained];
+}
 
 const explainDifference: JobCommand<DifferencesView> = {
   summary: 'Explain why levels from a file differ from those of a stored run.',
@@ -648,25 +692,23 @@ const explainDifference: JobCommand<DifferencesView> = {
     const query = { ...readJobQuery(flags), run_id: flags.text('run-id') };
     return { job: await client.call('explainDifference', { params: { index_id }, query, body }) };
   },
-  show({ sessions, causes, variant, mean_absolute_bps: mean }) {
-    const table = formatTable([
-      CAUSE_HEADER,
-      ...causes.map((cause) => {
-        const effect_bps = Number(cause.effect_bps.toPrecision(EFFECT_DIGITS));
-        return listCauseCells({ ...cause, effect_bps }).map((cell) => String(cell ?? '-'));
-      }),
-    ]);
-    const sentences = causes.map(
-      ({ sentence, ties }) => `  ${sentence}${ties.length === 0 ? '' : ` Ties: ${ties.length}.`}\n`,
-    );
+  show(view) {
+    const { sessions, variant, mean_absolute_bps: mean } = view;
+    const steps = listOwnSteps(view);
+    const table = formatTable([STEP_HEADER, ...steps.map(listStepCells)]);
+    const sentences = steps.map(({ sentence, causes }) => {
+      const ties = causes.reduce((count, cause) => count + cause.ties.length, 0);
+      return `  ${sentence}${ties === 0 ? '' : ` Ties: ${ties}.`}\n`;
+    });
     const rest = sessions.unexplained.map(
-      ({ date, difference_bps: size }) => `  ${date} is not explained (${size.toFixed(4)} basis points).\n`,
+      ({ date, difference_bps: size, sentence = '' }) =>
+        `  ${date} is not explained (${size.toFixed(4)} basis points). ${sentence}`.trimEnd() + '\n',
     );
     const unmatched =
       (sessions.unmatched ?? 0) > 0 ? `  ${sessions.unmatched} levels of the file are on no session of the run.\n` : '';
     return `${table}${sentences.join('')}${rest.join('')}${unmatched}  ${sessions.common} common sessions of the ${variant} return: ${sessions.equal} equal, ${sessions.explained} explained; mean absolute difference ${mean.toFixed(4)} basis points\n`;
   },
-  csv: ({ causes }) => ({ header: CAUSE_HEADER, rows: causes.map(listCauseCells) }),
+  csv: (view) => ({ header: CSV_HEADER, rows: listCsvRows(view) }),
   exitStatus: ({ complete }) => (complete ? EXIT.done : EXIT.jobFailed),
 };
 

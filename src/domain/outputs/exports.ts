@@ -1,6 +1,6 @@
 import { DEFAULT_RISK_WINDOW } from '../analytics/returns.js';
 import type { AccountOutcome, SolvedResult } from '../personal/account-result.js';
-import type { Difference } from '../studies/difference-result.js';
+import type { Difference, DifferenceStep } from '../studies/difference-result.js';
 
 /** Kinds of values in a column: a day, a text, a number, or an integer count. */
 export type ColumnType = 'date' | 'text' | 'number' | 'count';
@@ -199,6 +199,7 @@ export const DIFFERENCE_TABLES = {
   unexplained: {
     date: createDateColumn('Session.'),
     difference_bps: createNumberColumn('Outside level over own level, less 1.', 'basis points'),
+    sentence: createTextColumn('What the session shows, in words.'),
   },
   remaining: {
     date: createDateColumn('Common session; of many sessions, equally spaced ones.'),
@@ -210,23 +211,35 @@ export const DIFFERENCE_TABLES = {
 export type DifferenceTable = keyof typeof DIFFERENCE_TABLES;
 export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [DifferenceTable, ...DifferenceTable[]]; // Object.keys returns plain strings.
 
+/** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
+export const listSteps = ({ steps, causes }: Pick<Difference, 'causes' | 'steps'>): readonly DifferenceStep[] =>
+  steps ??
+  causes.map(({ sentence, sessions, effect_bps }, k) => ({ causes: [k], sentence, sessions, effect_bps }));
+
+type ExportedDifference = Pick<Difference, 'causes' | 'sessions' | 'remaining' | 'steps'>;
+
 export const createDifferenceRows = (
   table: DifferenceTable,
-  difference: Pick<Difference, 'causes' | 'sessions' | 'remaining'>,
+  difference: ExportedDifference,
 ): readonly Row[] => DIFFERENCE_ROWS[table](difference);
 
-const DIFFERENCE_ROWS: Readonly<
-  Record<DifferenceTable, (difference: Pick<Difference, 'causes' | 'sessions' | 'remaining'>) => readonly Row[]>
-> = {
+const DIFFERENCE_ROWS: Readonly<Record<DifferenceTable, (difference: ExportedDifference) => readonly Row[]>> = {
   causes: ({ causes }) =>
     causes.map(({ ties, change, ...cause }) => ({
       ...cause,
       ties: ties.length === 0 ? null : ties.map(({ sentence }) => sentence).join(' '),
       change: JSON.stringify(change),
     })),
-  unexplained: ({ sessions }) => sessions.unexplained.map((session) => ({ ...session })),
-  remaining: ({ remaining: { dates, bps } }) =>
-    bps.flatMap((values, removed) => dates.map((date, t) => ({ date, removed, difference_bps: values[t]! }))),
+  unexplained: ({ sessions }) =>
+    sessions.unexplained.map(({ date, difference_bps, sentence = null }) => ({ date, difference_bps, sentence })),
+  remaining: (difference) =>
+    [0, ...listSteps(difference).map(({ causes }) => causes.at(-1)! + 1)].flatMap((removed) =>
+      difference.remaining.dates.map((date, t) => ({
+        date,
+        removed,
+        difference_bps: difference.remaining.bps[removed]![t]!,
+      })),
+    ),
 };
 
 /** Reference columns with external identifiers of securities, by their column in a file. */

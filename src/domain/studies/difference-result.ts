@@ -1,11 +1,12 @@
 import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
-import type { ReturnVariant } from '../market/market-data.js';
+import { ACTION_KINDS, type ReturnVariant } from '../market/market-data.js';
 import type { Candidate } from './difference-candidates.js';
 import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
 import {
   applyEdits,
   attempt,
+  type CauseSubject,
   type ChangeView,
   describeEdits,
   type Edit,
@@ -42,6 +43,22 @@ export interface Cause extends CauseName {
   readonly ties: readonly CauseName[];
 }
 
+/** Causes that explain a session only together, or one cause, with their joint effect. */
+export interface DifferenceStep extends Pick<Cause, 'sentence' | 'sessions' | 'effect_bps'> {
+  /** Positions of neighbouring causes. */
+  readonly causes: readonly number[];
+}
+
+/** Session that no cause explains. */
+export interface UnexplainedSession {
+  readonly date: string;
+  readonly difference_bps: number;
+  /** Present if the levels before and after the session agree. */
+  readonly single?: true | undefined;
+  /** Absent in a stored explanation of release 0.11.0, as `steps` and `unmatched`. */
+  readonly sentence?: string | undefined;
+}
+
 /** Courses of a difference over the sessions. */
 export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'currency', 'none'] as const;
 export type Shape = (typeof SHAPES)[number];
@@ -54,8 +71,8 @@ export interface Difference {
     readonly common: number;
     readonly equal: number;
     readonly explained: number;
-    readonly unexplained: readonly { readonly date: string; readonly difference_bps: number }[];
-    /** Levels from outside on no session of the run; absent in a stored explanation of release 0.11.0. */
+    readonly unexplained: readonly UnexplainedSession[];
+    /** Levels from outside on no session of the run. */
     readonly unmatched?: number | undefined;
   };
   readonly largest: {
@@ -67,6 +84,7 @@ export interface Difference {
   readonly mean_absolute_bps: number;
   readonly shapes: readonly Shape[];
   readonly causes: readonly Cause[];
+  readonly steps?: readonly DifferenceStep[] | undefined;
   readonly complete: boolean;
   readonly fewest: number | null;
   readonly reproduced: boolean;
@@ -141,9 +159,10 @@ export function createResult(node: DifferenceNode, start: DifferenceNode, input:
   const explainedErrors = listErrors(final, outside, scale);
   const unexplained = [...outside.days.entries()].filter(([t]) => !isEqualAt(explainedErrors, t, outside));
   const largest = errors.reduce((best, error, t) => (Math.abs(error) > Math.abs(errors[best]!) ? t : best), 0);
+  const terms: CauseInput = { choices, start, final, outside, unexplained: node.unexplained, scale };
   const causes = choices.map((choice, k) => {
     report();
-    return createCause(choice, k, { choices, start, final, outside, unexplained: node.unexplained, scale });
+    return createCause(choice, k, terms);
   });
   const reproduced = unexplained.length === 0;
   // A stated currency is a cause although other differences hide its sessions.
@@ -181,6 +200,10 @@ export function createResult(node: DifferenceNode, start: DifferenceNode, input:
       isCurrency: causes.some(({ subject }) => subject === 'currency'),
     }),
     causes,
+    steps: groupChoices(choices).map((members) => {
+      report();
+      return createStep(members, causes, terms);
+    }),
     complete: reproduced,
     fewest: reproduced && !isBounded ? causes.length : null,
     reproduced,
@@ -279,18 +302,35 @@ function listUnexplained(
   final: OwnLevels,
   outside: OutsideLevels,
   days: readonly Day[],
-): Difference['sessions']['unexplained'] {
-  const { breaks, skipped } = node.unexplained;
+): UnexplainedSession[] {
+  const { breaks, skipped, noise } = node.unexplained;
   const stated = new Set([...breaks, ...skipped]);
   const listed = days.filter((day) => stated.has(day));
+  const left = new Set([...stated, ...noise]);
   return (listed.length === 0 ? days : listed).map((day) => {
     const t = outside.days.indexOf(day);
     const isStep = breaks.includes(day) && t > 0;
     const ratio = (at: number): number => outside.values[at]! / levelOn(final, outside.days[at]!);
     const base = isStep ? ratio(t - 1) : findScale(node, outside, node);
-    return { date: formatDay(day), difference_bps: (ratio(t) / base - 1) * 10_000 };
+    const isSingle =
+      skipped.includes(day) &&
+      [t - 1, t + 1].every((at) => outside.days[at] !== undefined && !left.has(outside.days[at]!));
+    const kind = isSingle ? 'single' : isStep ? 'step' : noise.includes(day) ? 'noise' : 'other';
+    return {
+      date: formatDay(day),
+      difference_bps: (ratio(t) / base - 1) * 10_000,
+      ...(isSingle ? { single: true } : {}),
+      sentence: UNEXPLAINED_SENTENCES[kind],
+    };
   });
 }
+
+const UNEXPLAINED_SENTENCES = {
+  single: 'The level returns on the next session: an error of the outside level of this session alone.',
+  step: 'No change explains the step. Later sessions are compared from the new level on.',
+  noise: 'A unit of the last digit: no cause is searched.',
+  other: 'No change explains the difference.',
+} as const;
 
 interface CauseInput {
   readonly choices: readonly ChosenCandidate[];
@@ -330,7 +370,6 @@ function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cau
   const levels = isPaired ? null : choice.levels;
   const listEdits = (some: readonly ChosenCandidate[]): Edit[] => some.flatMap((one) => one.candidate.edits);
   const before = applyEdits(start.terms, listEdits(choices.slice(0, k)).filter(isOfDocuments));
-  const last = outside.days.at(-1)!;
   const countEqual = (own: OwnLevels | null): number => (own === null ? 0 : countAgreed(own, outside, input));
   // A convention that acts before the first outside level changes the scale.
   const first = final.days.indexOf(outside.days[0]!);
@@ -345,9 +384,7 @@ function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cau
   const alone =
     levels?.before === start.own.levels
       ? { days: start.own.days, levels: levels.after }
-      : attempt(() =>
-          evaluateWhole(start.own, [candidate], findAlone(start.own, candidate, outside.days[choice.position]!)),
-        );
+      : evaluateAlone([choice], input);
   const without =
     levels === null
       ? attempt(() => evaluateChanged(start.own, listEdits(choices.toSpliced(k, 1))))
@@ -368,24 +405,151 @@ function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cau
     through: candidate.through === null ? null : formatDay(candidate.through),
     change: describeEdits(before, candidate.edits),
     sessions: Math.max(0, equal - countEqual(without)),
-    effect_bps: alone === null ? 0 : (levelOn(alone, last) / levelOn(start.own, last) - 1) * 10_000,
+    effect_bps: measureEffect(alone, input),
     ties: ties.map(describe),
   };
 }
 
-const findAlone = ({ compositions: { sm } }: Evaluation, { date }: Candidate, day: Day): number =>
-  sm.sessionAt(Math.min(date ?? day, day));
+/** Returns the run with some changes and no others; null if there is none. */
+const evaluateAlone = (some: readonly ChosenCandidate[], { start, outside }: CauseInput): OwnLevels | null =>
+  attempt(() => {
+    const { sm } = start.own.compositions;
+    const first = Math.min(
+      ...some.map(({ candidate: { date }, position }) =>
+        sm.sessionAt(Math.min(date ?? outside.days[position]!, outside.days[position]!)),
+      ),
+    );
+    return evaluateWhole(
+      start.own,
+      some.map(({ candidate }) => candidate),
+      first,
+    );
+  });
 
-function describe({ subject, manner, identifier, date, value, words }: Candidate): CauseName {
-  const when = date === null ? 'from the start' : `on ${formatDay(date)}`;
+/** Returns the effect of changes on the last common level, in basis points. */
+function measureEffect(alone: OwnLevels | null, { start, outside }: CauseInput): number {
+  const last = outside.days.at(-1)!;
+  return alone === null ? 0 : (levelOn(alone, last) / levelOn(start.own, last) - 1) * 10_000;
+}
+
+/**
+ * Groups the positions of neighbouring changes that only together explain a session: those that one search of the session
+ * found, and constituents that replace each other on a date.
+ */
+function groupChoices(choices: readonly ChosenCandidate[]): number[][] {
+  const groups: number[][] = [];
+  for (const [k, choice] of choices.entries()) {
+    const group = groups.at(-1);
+    const isMember = group?.some((j) => isPair(choices[j]!, choice)) === true;
+    if (isMember) group!.push(k);
+    else groups.push([k]);
+  }
+  return groups;
+}
+
+function isPair(one: ChosenCandidate, other: ChosenCandidate): boolean {
+  if (one.isPaired && other.isPaired && one.position === other.position) return true;
+  const [first, second] = [one.candidate, other.candidate];
+  return isExchange([first, second]) && first.date === second.date;
+}
+
+const isExchange = (changes: readonly Candidate[]): boolean =>
+  changes.every(({ subject }) => subject === 'constituent') && new Set(changes.map(({ manner }) => manner)).size > 1;
+
+function createStep(members: readonly number[], causes: readonly Cause[], input: CauseInput): DifferenceStep {
+  const { choices, start, final, outside } = input;
+  const [{ sentence, sessions, effect_bps: effect }] = members.map((k) => causes[k]!) as [Cause];
+  if (members.length === 1) return { causes: members, sentence, sessions, effect_bps: effect };
+  const others = choices.filter((_, k) => !members.includes(k)).flatMap(({ candidate }) => candidate.edits);
+  const without = attempt(() => evaluateChanged(start.own, others));
+  const some = members.map((k) => choices[k]!);
+  const equal = countAgreed(final, outside, input);
+  return {
+    causes: members,
+    sentence: describeTogether(some.map(({ candidate }) => candidate)),
+    sessions: Math.max(0, equal - (without === null ? 0 : countAgreed(without, outside, input))),
+    effect_bps: measureEffect(evaluateAlone(some, input), input),
+  };
+}
+
+function describeTogether(changes: readonly Candidate[]): string {
+  const [first] = changes as [Candidate];
+  const list = (manner: Candidate['manner']): string =>
+    changes.flatMap((one) => (one.manner === manner ? [one.identifier] : [])).join(', ');
+  const isOneState = changes.every(({ date, through }) => date === first.date && through === first.through);
+  return isExchange(changes) && isOneState
+    ? `The outside level held ${list('added')} instead of ${list('ignored')} ${describeTime(first)}.`
+    : changes.map((one) => describe(one).sentence).join(' ');
+}
+
+function describe(candidate: Candidate): CauseName {
+  const { subject, manner, identifier, date, value, words } = candidate;
+  const size = manner === 'value' || manner === 'added' ? describeValue(candidate) : null;
   return {
     subject,
     manner,
     identifier,
     date: date === null ? null : formatDay(date),
     value,
-    sentence: `The outside level ${words} ${when}${(manner === 'value' || manner === 'added') && value !== null ? ` (${Number(value.toPrecision(8))})` : ''}.`,
+    sentence: `The outside level ${words} ${describeTime(candidate)}${size === null ? '' : ` (${size})`}.`,
   };
+}
+
+/** Subjects whose change lasts from its date on; the others happen on it. */
+const LASTING: ReadonlySet<CauseSubject> = new Set<CauseSubject>([
+  'constituent',
+  'scale',
+  'pricing',
+  'cap',
+  'rounding',
+  'variant',
+  'tax',
+  'reinvestment',
+  'currency',
+  'calendar',
+  'fee',
+  'financing',
+  'day_count',
+]);
+
+function describeTime({ subject, date, through }: Candidate): string {
+  if (date === null) return 'from the start';
+  if (through === date || (through === null && !LASTING.has(subject))) return `on ${formatDay(date)}`;
+  return `from ${formatDay(date)}${through === null ? '' : ` to ${formatDay(through)}`}`;
+}
+
+/** Returns a value with its unit; null if the words of the change already have it. */
+function describeValue({ subject, value, words, edits: [edit] }: Candidate): string | null {
+  if (value === null) return null;
+  const write = (factor = 1): string => String(Number((factor * value).toPrecision(8)));
+  if (edit?.kind === 'action') {
+    const { type, subscriptionPrice } = (edit.after ?? edit.before)!; // an action is removed, added or changed
+    if (type === 'RIGHTS_ISSUE' && value === subscriptionPrice) return `subscription price ${write()} per share`;
+    return ACTION_KINDS[type] === 'cash' || type === 'ACQUISITION' || type === 'DELISTING'
+      ? `${write()} per share`
+      : `ratio ${write()}`;
+  }
+  switch (subject) {
+    case 'fee':
+      return words.endsWith('points') ? `${write()} points per year` : `${write(100)} % per year`;
+    case 'financing':
+      return `${write(100)} % per year`;
+    case 'tax':
+    case 'cap':
+      return `${write(100)} %`;
+    case 'currency':
+      return `rate ${write()}`;
+    case 'scale':
+      return `factor ${write()}`;
+    case 'price':
+      return `${write()} per share`;
+    case 'pricing':
+    case 'rounding':
+    case 'day_count':
+      return null;
+    default:
+      return write();
+  }
 }
 
 interface ShapeInput {

@@ -1,5 +1,7 @@
 import { LIMIT_RULES } from '#domain/definition/compliance.js';
+import { listSteps } from '#domain/outputs/exports.js';
 import type { BlockOf, LiteralTable, TableSource } from '#domain/outputs/report-templates.js';
+import type { Cause, ShownDifference } from '#domain/studies/difference-result.js';
 import { createNotePart, createTitlePart, type Drawing, type DrawingContext, requireFigures } from './blocks.js';
 import { MONTHS } from './charts.js';
 import {
@@ -572,25 +574,36 @@ function createDifferencesTable({ difference, findName }: RunFigures, limit: num
   if (difference === null) return null;
   const { causes, sessions, remaining, mean_absolute_bps: mean, variant, isOfRun } = difference;
   const largest = remaining.bps.map((values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
+  const listNames = (members: readonly Cause[]): string =>
+    members
+      .flatMap(({ identifier }) => (identifier === null ? [] : [findName(identifier) ?? identifier]))
+      .join(', ');
   const { shown, others } = splitRows(
-    causes.map((cause, k) => ({ ...cause, remains: largest[k + 1] ?? null })),
+    listSteps(difference).map((step) => ({
+      ...step,
+      causes: step.causes.map((k) => causes[k]!),
+      remains: largest[step.causes.at(-1)! + 1] ?? null,
+    })),
     limit,
   );
   const fields: Field<(typeof shown)[number]>[] = [
-    { column: createTextColumn('Date'), cell: ({ date }) => date ?? 'from the start' },
-    { column: createTextColumn('Subject'), cell: ({ subject }) => subject.replaceAll('_', ' ') },
+    { column: createTextColumn('Date'), cell: ({ causes: [first] }) => first!.date ?? 'from the start' },
+    {
+      column: createTextColumn('Subject'),
+      cell: (step) => [...new Set(step.causes.map(({ subject }) => subject.replaceAll('_', ' ')))].join(', '),
+    },
     {
       column: createTextColumn('Security'),
-      cell: ({ identifier }) => cleanLine(identifier === null ? '' : (findName(identifier) ?? identifier)),
-      isShown: shown.some(({ identifier }) => identifier !== null),
+      cell: (step) => cleanLine(listNames(step.causes)),
+      isShown: shown.some((step) => listNames(step.causes) !== ''),
     },
     { column: createTextColumn('Cause'), cell: ({ sentence }) => cleanLine(sentence) },
     { column: createFigureColumn('Sessions'), cell: ({ sessions: count }) => formatCountFigure(count) },
     { column: createFigureColumn('Effect'), cell: ({ effect_bps: effect }) => formatBasisPoints(effect) },
     { column: createFigureColumn('Remains'), cell: ({ remains }) => formatBasisPoints(remains) },
   ];
-  const ties = shown.filter((cause) => cause.ties.length > 0);
-  const note = `Levels from outside and the ${variant} return of the run on ${formatCountFigure(sessions.common)} common sessions: ${formatCountFigure(sessions.equal)} are equal within rounding, ${formatCountFigure(sessions.explained)} with all causes. The mean absolute difference is ${formatBasisPoints(mean)}, the largest ${formatBasisPoints(largest[0] ?? 0)}. Effect: on the last level. Remains: the largest difference after this cause and those above it are removed.`;
+  const ties = shown.flatMap((step) => step.causes).filter((cause) => cause.ties.length > 0);
+  const note = `Levels from outside and the ${variant} return of the run on ${formatCountFigure(sessions.common)} common sessions: ${formatCountFigure(sessions.equal)} are equal within rounding, ${formatCountFigure(sessions.explained)} with all causes. The mean absolute difference is ${formatBasisPoints(mean)}, the largest ${formatBasisPoints(largest[0] ?? 0)}. Effect: on the last level. Causes that only together explain a session are one row. Remains: the largest difference after this cause and those above it are removed.`;
   const remarks = [
     ...(isOfRun ? [] : ['The comparison is of another run of the index.']),
     ...(sessions.unmatched
@@ -605,9 +618,18 @@ function createDifferencesTable({ difference, findName }: RunFigures, limit: num
       ? []
       : [
           `Sessions without an explanation: ${sessions.unexplained.map(({ date, difference_bps: size }) => `${date} (${formatBasisPoints(size)})`).join(', ')}.`,
+          ...describeErrors(sessions.unexplained),
         ]),
   ];
   return { ...toTable(fields, shown, note), remarks };
+}
+
+/** Returns a remark on the sessions whose outside level alone is wrong. */
+function describeErrors(unexplained: ShownDifference['sessions']['unexplained']): string[] {
+  const dates = unexplained.flatMap(({ single, date }) => (single ? [date] : []));
+  if (dates.length === 0) return [];
+  const { sentence } = unexplained.find(({ single }) => single)!;
+  return [`${dates.join(', ')}: ${sentence ?? ''}`];
 }
 
 /** Maximum lines of a remark. The terms of an overlay are one remark. */

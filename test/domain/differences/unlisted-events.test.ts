@@ -124,7 +124,9 @@ test('a single wrong level of the outside series is listed, and does not hide a 
     },
   );
   expect(causes.map(toName)).toEqual([['special_dividend', 'added', 'N05', DATES[100], 8.25]]);
-  expect(sessions.unexplained.map(({ date }) => date)).toEqual([DATES[130]]);
+  expect(sessions.unexplained).toMatchObject([
+    { date: DATES[130], single: true, sentence: expect.stringContaining('this session alone') },
+  ]);
 });
 
 test('a spin-off that the store lacks is named by a new security and the fall of its parent', () => {
@@ -146,7 +148,10 @@ test('a payment without a fall of a price has no reason in the market and is not
     { name: 'N05', type: 'SPECIAL_DIVIDEND', value: 2.37, ex: DATES[100]! },
   );
   expect(causes).toEqual([]);
-  expect(sessions.unexplained.map(({ date }) => date)).toContain(DATES[100]);
+  // The level does not return: it is a step, and no error of one session.
+  const step = sessions.unexplained.find(({ date }) => date === DATES[100])!;
+  expect(step).not.toHaveProperty('single');
+  expect(step.sentence).toContain('the new level');
 });
 
 test('the dividend that a quarterly payer lacks is named, because its other dividends show when it is due', () => {
@@ -211,13 +216,29 @@ test('a constituent that the outside level replaced at a review, on the session 
   };
   const { days, levels } = evaluateTerms(hold([split], 100, 1));
   const outside = { days, values: round(levels, 2) };
-  const { causes, reproduced } = explainCase({ terms: hold([], 100, 0), outside, decimals: 2, plants: [] });
+  const terms = hold([], 100, 0);
+  const { causes, steps, remaining, reproduced } = explainCase({ terms, outside, decimals: 2, plants: [] });
   expect(causes.map(toName).toSorted()).toEqual([
     ['constituent', 'added', 'N10', DATES[100], null],
     ['constituent', 'ignored', 'N00', DATES[100], null],
     ['split', 'added', 'N03', DATES[101], 2],
   ]);
   expect(reproduced).toBe(true);
+  // The replacement is one step. Its effect is that of both changes: the other list, without the split.
+  const last = (own: CandidateTerms): number => evaluateTerms(own).levels.at(-1)!;
+  const effect = (last(hold([], 100, 1)) / last(terms) - 1) * 10_000;
+  expect(steps!.map(({ sentence }) => sentence)).toEqual([
+    `The outside level held N10 instead of N00 from ${DATES[100]}.`,
+    `The outside level counted a split of N03 that the store lacks on ${DATES[101]} (ratio 2).`,
+  ]);
+  expect(steps![0]!.effect_bps).toBeCloseTo(effect, 6);
+  expect(steps!.map((step) => step.causes)).toEqual([[0, 1], [2]]);
+  // Without the replacement, no session from the one after the review on agrees.
+  expect(steps![0]!.sessions).toBe(days.length - 100);
+  // What remains after the replacement is the split, within its interaction with the replacement.
+  const apart = evaluateTerms(hold([], 100, 1)).levels;
+  const at = remaining.dates.indexOf(DATES[300]!);
+  expect(remaining.bps[2]![at]! / ((levels[299]! / apart[299]! - 1) * 10_000)).toBeCloseTo(1, 1);
 });
 
 /** Returns an index of ten members by date, in which one is replaced at a review and stays so at the next ones. */

@@ -166,7 +166,7 @@ describe('an outside level', () => {
     const remaining = (await read('&table=remaining')).trim().split(/\r?\n/).slice(1);
     expect(remaining).toHaveLength(2 * DATES.length);
     expect(remaining[3]!.split(',').slice(0, 2)).toEqual(['2024-01-05', '0']);
-    expect((await read('&table=unexplained')).trim().split(/\r?\n/)).toEqual(['date,difference_bps']);
+    expect((await read('&table=unexplained')).trim().split(/\r?\n/)).toEqual(['date,difference_bps,sentence']);
     for (const [format, start] of [
       ['xlsx', 'PK'],
       ['parquet', 'PAR1'],

@@ -298,6 +298,26 @@ test('causes of a difference from an outside level are a table with what remains
     'another run of the index',
   ])
     expect(line).toContain(part);
+  // Causes that only together explain a session are one row, with their joint effect and what remains after both.
+  const [cause] = difference.causes;
+  const replaced = {
+    ...difference,
+    sessions: {
+      ...difference.sessions,
+      unexplained: [{ date: '2024-01-11', difference_bps: 3.5, single: true, sentence: 'This session alone.' }],
+    },
+    causes: [
+      { ...cause, subject: 'constituent', manner: 'added', identifier: 'A', effect_bps: -300, ties: [] },
+      { ...cause, subject: 'constituent', identifier: 'B', effect_bps: 250, ties: [] },
+    ],
+    steps: [{ causes: [0, 1], sentence: 'The outside level held A instead of B.', sessions: 2, effect_bps: -47.5 }],
+    remaining: { ...difference.remaining, bps: [[100, -20], [90, -90], [0, -7.75]] },
+  } as const;
+  const together = readPdf(render({ template, figures: { ...figures, difference: replaced } }).bytes).text;
+  const joined = together.replaceAll('\n', ' ');
+  expect(joined).toContain('held A instead of B. 2 -47.50 bps 7.75 bps');
+  for (const part of ['-300', '250.00', '90.00']) expect(joined).not.toContain(part);
+  expect(joined).toContain('2024-01-11: This session alone.');
   // Without a comparison the block prints nothing.
   expect(readPdf(render({ template, figures }).bytes).text).not.toContain('Cause');
 });

@@ -30,6 +30,9 @@ const OutsideComposition = defineObject(() => ({
 const WEIGHTS_ERROR = 0.01;
 
 export const DifferencesRequest = defineObject(() => ({
+  name: z.string().min(1).max(200).optional().meta({
+    description: 'Name of the outside level, such as that of its file. The result states it.',
+  }),
   levels: z
     .array(OutsideLevel)
     .min(2)
@@ -174,6 +177,15 @@ const UnexplainedSession = defineObject(() => ({
 export const DifferencesView = defineObject(() => ({
   index_id: z.string(),
   run_id: z.string(),
+  outside: z
+    .strictObject({
+      name: z.string().nullable().meta({ description: 'Name in the request, or the series of the store.' }),
+      count: z.int().meta({ description: 'Number of levels in the window.' }),
+      first: z.string().meta({ description: 'Date of the first level.' }),
+      last: z.string().meta({ description: 'Date of the last level.' }),
+    })
+    .optional()
+    .meta({ description: 'Levels from outside; absent in an explanation of release 0.11.0.' }),
   variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the outside level.' }),
   scale: z.number().meta({ description: 'Outside level over own level on the first common session.' }),
   decimals: z.int().nullable().meta({ description: 'Decimals of the outside level; null if it is not rounded.' }),
@@ -182,9 +194,7 @@ export const DifferencesView = defineObject(() => ({
       common: z.int().meta({ description: 'Number of sessions of both levels.' }),
       equal: z.int().meta({ description: 'Sessions on which the levels agree within rounding.' }),
       explained: z.int().meta({ description: 'Sessions that agree with all causes.' }),
-      unexplained: z
-        .array(UnexplainedSession)
-        .meta({ description: 'Sessions that no cause explains.' }),
+      unexplained: z.array(UnexplainedSession).meta({ description: 'Sessions that no cause explains.' }),
       unmatched: z.int().optional().meta({
         description:
           'Levels from outside in the window that are on no session of the run; absent in an explanation of release 0.11.0.',
@@ -200,13 +210,10 @@ export const DifferencesView = defineObject(() => ({
   mean_absolute_bps: z.number().meta({ description: 'Mean absolute difference of the levels.' }),
   shapes: z.array(z.enum(SHAPES)).meta({ description: 'Course of the differences.' }),
   causes: z.array(DifferenceCause).meta({ description: 'Causes by date.' }),
-  steps: z
-    .array(DifferenceStep)
-    .optional()
-    .meta({
-      description:
-        'The causes in order, with those that only together explain a session as one step, such as a replacement; absent in an explanation of release 0.11.0.',
-    }),
+  steps: z.array(DifferenceStep).optional().meta({
+    description:
+      'The causes in order, with those that only together explain a session as one step, such as a replacement; absent in an explanation of release 0.11.0.',
+  }),
   complete: z.boolean().meta({ description: 'True if every session is explained.' }),
   fewest: z.int().nullable().meta({
     description: 'Fewest causes that explain all sessions, if every smaller set was excluded; otherwise null.',

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { LevelsView } from '#clients/typescript/divisor.js';
+import type { DifferencesView, IdentifierSearch, LevelsView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { type Desk, follow, WAIT_MS } from './desk.js';
+import { type Desk, follow, pollEventually, WAIT_MS } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
+import { AXE, listViolations } from './violations.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
+
+/** Address of the last comparison of CORE. */
+const PATH = /\/jobs\/differences(:|%3A)CORE/;
 
 const browserFailure = await tryBrowser();
 
@@ -46,7 +50,12 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     const table = page.getByRole('region', { name: 'Sessions without an explanation' });
     await table.getByRole('rowheader', { name: levels[100]!.date }).waitFor();
     expect(await table.getByRole('rowheader').count()).toBe(1);
-    expect(await table.getByText('500.0000').count()).toBe(1);
+    expect(await table.getByText('500.0000 bps').count()).toBe(1);
+    expect(await table.getByText('an error of the outside level of this session alone').count()).toBe(1);
+    // The result names its levels, and stays on the page after a reload.
+    await page.reload();
+    await page.getByText(`published.csv: 190 levels, ${levels[0]!.date} to ${levels[189]!.date}`).waitFor();
+    await page.getByText('Computed', { exact: true }).waitFor();
   });
 
   test('a file of a spreadsheet has other dates, separators and decimal commas', async () => {
@@ -74,4 +83,126 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     });
     await page.getByText('broken.csv: line 3 has the level ten, which is not a number above 0.').waitFor();
   });
+
+  const choose = (name: string, text: string): Promise<void> =>
+    desk.page.getByLabel('File of levels').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+
+  test('a file with several columns of numbers is read after the column is chosen by keyboard', async () => {
+    const { page } = desk;
+    const lines = levels.slice(0, 60).map(({ date, value }) => `${date},1,${value}`);
+    await choose('two.csv', `date,Index A,Index B\n${lines.join('\n')}\n`);
+    await page.getByText('The file has Index A, Index B. Which has the levels?').waitFor();
+    const explainButton = page.getByRole('button', { name: 'Explain the difference' });
+    expect(await explainButton.isDisabled()).toBe(true);
+    await page.getByRole('region', { name: 'First rows of the file' }).getByText(levels[0]!.date).waitFor();
+    await page.getByLabel('Column of the levels').focus();
+    // The first choices are the column of the dates and Index A.
+    for (let k = 0; k < 3; k++) await page.keyboard.press('ArrowDown');
+    const first = page.getByRole('region', { name: 'First rows as read' });
+    await first.getByRole('cell', { name: String(levels[0]!.value) }).waitFor();
+    expect(await explainButton.isDisabled()).toBe(false);
+  });
+
+  test('levels of another index have a hint before the comparison', async () => {
+    const { page } = desk;
+    const lines = levels.slice(0, 60).map(({ date, value }) => `${date},${(1e6 / value).toFixed(2)}`);
+    await choose('inverse.csv', `date,value\n${lines.join('\n')}\n`);
+    // The inverse levels have the inverse returns.
+    await page
+      .getByText(/Hardly any return agrees \(\d of 59\).*is -(0\.99|1\.00)\d\d: most likely another index/)
+      .waitFor();
+  });
+
+  test('the change of a definition opens in the designer as a draft of a new version', async () => {
+    const { page, service } = desk;
+    const rules = {
+      universe: { kind: 'list', identifiers: await listLongest() },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    };
+    const write = (dates: readonly string[]) => ({
+      ...{ id: 'KEPT', name: 'Kept', calendar: 'XNYS', base_date: '2020-01-02', ...rules },
+      rebalance: { frequency: 'custom', dates },
+    });
+    const run = async (dates: readonly string[]): Promise<LevelsView['levels']> => {
+      await service.ask('PUT', '/indices/KEPT', write(dates));
+      await service.ask('POST', '/analytics/KEPT/backtest', {});
+      await service.waitForJob('backtest:KEPT');
+      return (await service.ask<LevelsView>('GET', '/analytics/KEPT/levels')).body.levels;
+    };
+    // The published level left out the second review.
+    const published = await run(['2020-03-20']);
+    await run(['2020-03-20', '2020-06-19']);
+    await follow(page, '/console/indices/KEPT?tab=outside');
+    const lines = published.index.slice(0, 250).map((date, t) => `${date},${published.data[t]!.toFixed(4)}`);
+    await choose('kept.csv', `date,value\n${lines.join('\n')}\n`);
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    const sentence = 'The outside level left out the rebalance on 2020-06-19.';
+    await page.locator('summary', { hasText: sentence }).click();
+    await page.getByRole('button', { name: 'Open in the designer as a new version' }).click();
+    await page.getByText('This draft has unsaved changes.').waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/indices/KEPT/edit');
+    expect(await page.locator('main').innerText()).not.toContain('2020-06-19');
+    await page.getByRole('button', { name: 'Discard the draft' }).click();
+  });
+
+  test('a replacement is one row and one line of the chart, with links to both securities, also on a phone', async () => {
+    const { page, service } = desk;
+    const { body: job } = await service.ask<{ readonly result: DifferencesView }>('GET', '/jobs/differences:CORE');
+    const create = (manner: 'added' | 'ignored', identifier: string) => ({
+      ...{ subject: 'constituent', manner, identifier, date: levels[50]!.date, through: null, value: null },
+      sentence: `Alone: ${identifier}.`,
+      ...{ change: { document: [], data: [], rounding: null }, sessions: 3, effect_bps: 250, ties: [] },
+    });
+    const sentence = `The outside level held A instead of B from ${levels[50]!.date}.`;
+    const result = {
+      ...job.result,
+      causes: [create('added', 'A'), create('ignored', 'B')],
+      steps: [{ causes: [0, 1], sentence, sessions: 9, effect_bps: -47.5 }],
+      remaining: {
+        dates: levels.slice(49, 51).map(({ date }) => date),
+        bps: [
+          [0, -47.5],
+          [0, 7],
+          [0, 0],
+        ],
+      },
+    };
+    await page.route(PATH, (route) => route.fulfill({ json: { ...job, result } }));
+    await follow(page, '/console/indices/CORE?tab=outside');
+    const table = page
+      .getByRole('table', { name: 'causes of the difference' })
+      .or(page.getByRole('grid', { name: 'causes of the difference' }));
+    await table.getByText(sentence).waitFor();
+    expect(await table.getByText('−47.5000').count()).toBe(1);
+    expect(await page.getByText('250.0000').filter({ visible: true }).count()).toBe(0);
+    await page.getByText('without A, B').first().waitFor();
+    expect(await table.getByRole('link', { name: 'A', exact: true }).getAttribute('href')).toContain(
+      '/names/A?store=market&from=',
+    );
+    await page.locator('summary', { hasText: sentence }).click();
+    expect(
+      await page
+        .getByRole('list', { name: 'Causes of this step, each alone' })
+        .getByText('Alone: 250.0000 bps')
+        .count(),
+    ).toBe(2);
+    await page.evaluate(AXE);
+    expect(await listViolations(page)).toEqual([]);
+    await page.setViewportSize({ width: 390, height: 820 });
+    await pollEventually(() => page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    await page.unroute(PATH);
+  });
+
+  /** Returns five securities with prices from the first to the last date of the market. */
+  async function listLongest(): Promise<string[]> {
+    const { body } = await desk.service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
+    const first = body.identifiers.map(({ start }) => start!).toSorted()[0];
+    const last = body.identifiers
+      .map(({ end }) => end!)
+      .toSorted()
+      .at(-1);
+    return body.identifiers
+      .flatMap(({ identifier, start, end }) => (start === first && end === last ? [identifier] : []))
+      .slice(0, 5);
+  }
 });

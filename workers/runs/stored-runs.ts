@@ -10,7 +10,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import { explainDifference, readOutsideLevels } from '#domain/studies/differences.js';
-import { parseValidDay } from '#domain/base/time.js';
+import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { resolveTreatment } from '#domain/definition/treatment.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
 import type { OverviewFile, RowEntry, RowsFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
@@ -89,7 +89,8 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
     const market = openCachedMarket(handle);
     const { documents, indexId, request } = plan;
     const lastDay = market.dates.at(-1)!;
-    return explainDifference({
+    const outside = readOutsideLevels(question, market);
+    const difference = explainDifference({
       terms: {
         market,
         documents,
@@ -99,7 +100,7 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
         createDecider: createIndexDeciders(engine),
         end: request.end == null ? lastDay : Math.min(lastDay, parseValidDay(request.end)),
       },
-      outside: readOutsideLevels(question, market),
+      outside,
       decimals: question.decimals,
       variant: question.variant,
       currency: question.currency,
@@ -109,6 +110,10 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
       compositions: question.compositions ?? [],
       report: (fraction, message) => control.report(fraction, message),
     });
+    const [first, last] = [outside.days[0]!, outside.days.at(-1)!]; // an explanation has common sessions
+    const name = question.name ?? question.series ?? null;
+    const facts = { name, count: outside.days.length, first: formatDay(first), last: formatDay(last) };
+    return { outside: facts, ...difference };
   });
 
 export const readRunLevelsTask: Task<'run-levels'> = ({ columns }) =>

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { basename } from 'node:path';
 import type {
   ActionsView,
   DifferenceCause,
@@ -643,6 +644,9 @@ function listCsvRows(view: DifferencesView): (string | number | null)[][] {
   return [...causes, ...unexplained];
 }
 
+/** Maximum number of characters of the name of levels. */
+const NAME_MAX = 200;
+
 const explainDifference: JobCommand<DifferencesView> = {
   summary: 'Explain why levels from a file differ from those of a stored run.',
   notes: 'Exit status 1: sessions remain unexplained. Ties explain the same sessions equally well.',
@@ -677,6 +681,7 @@ const explainDifference: JobCommand<DifferencesView> = {
   async submit(client, [index_id = '', file = ''], flags) {
     const compositions = flags.text('compositions');
     const body = {
+      name: basename(file).slice(0, NAME_MAX),
       levels: await readLevelsFile(file, await readLevelsMapping(flags.text('mapping'))),
       variant: flags.text<'price' | 'total' | 'net'>('variant') ?? null,
       currency: flags.text('currency') ?? null,

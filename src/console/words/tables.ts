@@ -99,28 +99,34 @@ function formatCell(value: CellValue): string {
 }
 
 /** Converts a CSV file of the service to tab-separated text for a spreadsheet. It reads each character only once. */
-export function convertCsvToTabs(csv: string): string {
+export const convertCsvToTabs = (csv: string): string =>
+  parseCells(csv)
+    .map((cells) => cells.map((text) => text.replaceAll(/\s+/g, ' ')).join('\t'))
+    .join('\n');
+
+/** Returns the cells of each line of a file whose cells are separated by one character. A quoted cell may contain it. */
+export function parseCells(csv: string, separator = ','): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
   for (let position = 0; position < csv.length;) {
-    const cell = csv[position] === '"' ? quoteCell(csv, position) : parsePlainCell(csv, position);
-    row.push(cell.text.replaceAll(/\s+/g, ' '));
+    const cell = csv[position] === '"' ? quoteCell(csv, position) : parsePlainCell(csv, position, separator);
+    row.push(cell.text);
     position = cell.end;
-    if (csv[position] === ',') {
+    if (csv[position] === separator) {
       position += 1;
       if (position < csv.length) continue;
-      row.push(''); // the last line ends with a comma
+      row.push(''); // the last line ends with a separator
     }
     rows.push(row);
     row = [];
     position += csv.startsWith('\r\n', position) ? 2 : 1;
   }
-  return rows.map((cells) => cells.join('\t')).join('\n');
+  return rows;
 }
 
 interface Cell {
   readonly text: string;
-  /** Position after the cell. It is the position of a comma, of a line break or of the end of the file. */
+  /** Position after the cell. It is the position of a separator, of a line break or of the end of the file. */
   readonly end: number;
 }
 
@@ -136,8 +142,8 @@ function quoteCell(csv: string, start: number): Cell {
   }
 }
 
-function parsePlainCell(csv: string, start: number): Cell {
+function parsePlainCell(csv: string, start: number, separator: string): Cell {
   let end = start;
-  while (end < csv.length && csv[end] !== ',' && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
+  while (end < csv.length && csv[end] !== separator && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
   return { text: csv.slice(start, end), end };
 }

@@ -213,15 +213,12 @@ export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [Differe
 
 /** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
 export const listSteps = ({ steps, causes }: Pick<Difference, 'causes' | 'steps'>): readonly DifferenceStep[] =>
-  steps ??
-  causes.map(({ sentence, sessions, effect_bps }, k) => ({ causes: [k], sentence, sessions, effect_bps }));
+  steps ?? causes.map(({ sentence, sessions, effect_bps }, k) => ({ causes: [k], sentence, sessions, effect_bps }));
 
 type ExportedDifference = Pick<Difference, 'causes' | 'sessions' | 'remaining' | 'steps'>;
 
-export const createDifferenceRows = (
-  table: DifferenceTable,
-  difference: ExportedDifference,
-): readonly Row[] => DIFFERENCE_ROWS[table](difference);
+export const createDifferenceRows = (table: DifferenceTable, difference: ExportedDifference): readonly Row[] =>
+  DIFFERENCE_ROWS[table](difference);
 
 const DIFFERENCE_ROWS: Readonly<Record<DifferenceTable, (difference: ExportedDifference) => readonly Row[]>> = {
   causes: ({ causes }) =>

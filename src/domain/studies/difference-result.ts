@@ -55,8 +55,16 @@ export interface UnexplainedSession {
   readonly difference_bps: number;
   /** Present if the levels before and after the session agree. */
   readonly single?: true | undefined;
-  /** Absent in a stored explanation of release 0.11.0, as `steps` and `unmatched`. */
+  /** Absent in a stored explanation of release 0.11.0, as `steps`, `outside` and `unmatched`. */
   readonly sentence?: string | undefined;
+}
+
+/** Name, number and dates of the levels from outside. */
+export interface OutsideFacts {
+  readonly name: string | null;
+  readonly count: number;
+  readonly first: string;
+  readonly last: string;
 }
 
 /** Courses of a difference over the sessions. */
@@ -64,6 +72,7 @@ export const SHAPES = ['step', 'steps', 'drift', 'shift', 'factor', 'noise', 'cu
 export type Shape = (typeof SHAPES)[number];
 
 export interface Difference {
+  readonly outside?: OutsideFacts | undefined;
   readonly variant: ReturnVariant;
   readonly scale: number;
   readonly decimals: number | null;

@@ -95,6 +95,7 @@ export interface DifferenceInput {
 
 /** Question of a job: the outside levels, or the series that has them, and their terms. */
 export interface DifferenceQuestion {
+  readonly name?: string | undefined;
   readonly levels?: readonly { readonly date: string; readonly value: number }[] | undefined;
   readonly series?: string | undefined;
   readonly variant: ReturnVariant | null;

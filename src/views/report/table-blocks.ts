@@ -572,12 +572,10 @@ function createScenariosTable(
  */
 function createDifferencesTable({ difference, findName }: RunFigures, limit: number): Table | null {
   if (difference === null) return null;
-  const { causes, sessions, remaining, mean_absolute_bps: mean, variant, isOfRun } = difference;
+  const { causes, sessions, remaining, mean_absolute_bps: mean, outside, variant, isOfRun } = difference;
   const largest = remaining.bps.map((values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
   const listNames = (members: readonly Cause[]): string =>
-    members
-      .flatMap(({ identifier }) => (identifier === null ? [] : [findName(identifier) ?? identifier]))
-      .join(', ');
+    members.flatMap(({ identifier }) => (identifier === null ? [] : [findName(identifier) ?? identifier])).join(', ');
   const { shown, others } = splitRows(
     listSteps(difference).map((step) => ({
       ...step,
@@ -603,7 +601,8 @@ function createDifferencesTable({ difference, findName }: RunFigures, limit: num
     { column: createFigureColumn('Remains'), cell: ({ remains }) => formatBasisPoints(remains) },
   ];
   const ties = shown.flatMap((step) => step.causes).filter((cause) => cause.ties.length > 0);
-  const note = `Levels from outside and the ${variant} return of the run on ${formatCountFigure(sessions.common)} common sessions: ${formatCountFigure(sessions.equal)} are equal within rounding, ${formatCountFigure(sessions.explained)} with all causes. The mean absolute difference is ${formatBasisPoints(mean)}, the largest ${formatBasisPoints(largest[0] ?? 0)}. Effect: on the last level. Causes that only together explain a session are one row. Remains: the largest difference after this cause and those above it are removed.`;
+  const source = outside?.name ? ` (${cleanLine(outside.name)})` : '';
+  const note = `Levels from outside${source} and the ${variant} return of the run on ${formatCountFigure(sessions.common)} common sessions: ${formatCountFigure(sessions.equal)} are equal within rounding, ${formatCountFigure(sessions.explained)} with all causes. The mean absolute difference is ${formatBasisPoints(mean)}, the largest ${formatBasisPoints(largest[0] ?? 0)}. Effect: on the last level. Causes that only together explain a session are one row. Remains: the largest difference after this cause and those above it are removed.`;
   const remarks = [
     ...(isOfRun ? [] : ['The comparison is of another run of the index.']),
     ...(sessions.unmatched

@@ -311,7 +311,14 @@ test('causes of a difference from an outside level are a table with what remains
       { ...cause, subject: 'constituent', identifier: 'B', effect_bps: 250, ties: [] },
     ],
     steps: [{ causes: [0, 1], sentence: 'The outside level held A instead of B.', sessions: 2, effect_bps: -47.5 }],
-    remaining: { ...difference.remaining, bps: [[100, -20], [90, -90], [0, -7.75]] },
+    remaining: {
+      ...difference.remaining,
+      bps: [
+        [100, -20],
+        [90, -90],
+        [0, -7.75],
+      ],
+    },
   } as const;
   const together = readPdf(render({ template, figures: { ...figures, difference: replaced } }).bytes).text;
   const joined = together.replaceAll('\n', ' ');

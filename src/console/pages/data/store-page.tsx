@@ -235,6 +235,7 @@ function NewOverride({ store, trouble, send }: NewOverrideProps) {
   const [given, setGiven] = useState<JsonObject>({
     identifier: getParameter('security') ?? '',
     date: getParameter('date') ?? '',
+    ...(getParameter('price') === null ? {} : { price: Number(getParameter('price')) }),
   });
   const [reason, setReason] = useState('');
   const needsApproval = usePendingApprovals().data?.rules.some(({ action }) => action === 'override') === true;
@@ -246,7 +247,7 @@ function NewOverride({ store, trouble, send }: NewOverrideProps) {
     if (!(await send({ identifier, date }, price, reason))) return;
     setGiven({ identifier: '', date: '' });
     setReason('');
-    setParameters({ security: null, date: null });
+    setParameters({ security: null, date: null, price: null });
   };
   return (
     <section class="form-card" aria-label="Override a price">

@@ -4,6 +4,7 @@ import { useContext } from 'preact/hooks';
 import type { DataStore, FieldList, Finding, IndexDocumentBody, RuleTypes } from '#clients/typescript/divisor.js';
 import type { Terms } from '../../components/form/field.js';
 import { getParameter, parseJsonParameter } from '../../state/location.js';
+import { parsePointer } from '../../words/labels.js';
 import {
   addValue,
   formatPath,
@@ -211,6 +212,24 @@ export function applyChanges(first: JsonObject, text: string | null): JsonObject
   }, first);
   return isObject(changedDocument) ? changedDocument : null;
 }
+
+/**
+ * Applies a patch to a document. Items are inserted into lists.
+ * @source RFC 6902
+ */
+export const applyPatch = (
+  document: JsonObject,
+  operations: readonly { readonly op: 'add' | 'remove' | 'replace'; readonly path: string; readonly value?: unknown }[],
+): JsonObject =>
+  operations.reduce<JsonObject>((current, { op, path: pointer, value }) => {
+    const path = parsePointer(pointer);
+    const [at, list] = [path.at(-1), getValueAt(current, path.slice(0, -1))];
+    const changed =
+      op === 'add' && typeof at === 'number' && Array.isArray(list)
+        ? addValue(current, path.slice(0, -1), (list as readonly Json[]).toSpliced(at, 0, value as Json))
+        : addValue(current, path, op === 'remove' ? undefined : (value as Json));
+    return changed as JsonObject; // an operation changes a member of the document
+  }, document);
 
 const DRAFT_KEY_PREFIX = 'divisor.draft.';
 

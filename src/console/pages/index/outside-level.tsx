@@ -1,5 +1,5 @@
 import type { DifferenceCause, DifferencesView, JobStatus } from '#clients/typescript/divisor.js';
-import { useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
 import { ActionButton } from '../../components/controls/action-button.js';
@@ -7,6 +7,8 @@ import { Button } from '../../components/controls/button.js';
 import { Choice } from '../../components/controls/choice.js';
 import { TableExport } from '../../components/controls/menu.js';
 import { Answered, Banner } from '../../components/feedback.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
 import { JobState } from '../../components/jobs.js';
 import { Facts } from '../../components/layout/facts.js';
 import { Section } from '../../components/layout/page.js';
@@ -14,21 +16,37 @@ import { MayNot } from '../../components/permission.js';
 import { type Column, readCell } from '../../components/table/model.js';
 import { Table } from '../../components/table/table.js';
 import { WrittenTable } from '../../components/versions/change-table.js';
-import { type OnRefusal, submitJob } from '../../state/actions.js';
+import { type OnRefusal, submitJob, tryAction } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { getJob } from '../../state/live.js';
-import { readShownRun } from '../../state/runs.js';
+import { formatAddress, navigate } from '../../state/location.js';
+import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { may, service, useResource } from '../../state/service.js';
+import { formatIndexAddress, formatSecurityAddress, storeAddress } from '../../words/addresses.js';
+import { formatMoment, subtractMonths } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatDecimal, formatFigure } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import {
+  type DatedLevel,
+  type LevelFile,
+  type LevelMapping,
+  listHints,
+  openLevelFile,
+  proposeMapping,
+  readLevels,
+  type ReadLevels,
+  type UnsureMember,
+} from '../data/level-file.js';
+import { applyPatch, keepDraft, readDraft } from '../designer/draft.js';
 import type { RunPartProps } from './run-tabs.js';
 
 type Variant = 'price' | 'total' | 'net';
 
-/** Levels that the user chose. */
-interface ChosenLevels {
+/** File that the user chose. */
+interface ChosenFile {
   readonly name: string;
-  readonly levels: readonly { readonly date: string; readonly value: number }[];
+  readonly file: LevelFile;
 }
 
 const VARIANTS = [
@@ -51,79 +69,24 @@ async function readLastExplanation(id: string, signal: AbortSignal): Promise<Job
   return isListed ? service.value.call('getJob', { params: { job_id: `differences:${id}` }, signal }) : null;
 }
 
-/** Names of the column of levels in a file; otherwise it is the first column that is not the date. */
-const LEVEL_NAMES = ['value', 'level', 'close'];
-
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
-
-/** Dates of spreadsheets: 28.6.2024, and 6/28/2024 or 28/6/2024. */
-const DOTTED_DATE = /^(\d{1,2})\.(\d{1,2})\.(\d{4})$/;
-const SLASHED_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
-
-const toDate = (year: string, month: string, day: string): string =>
-  `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
-
-/** Returns a function that writes a date of a column as 2024-06-28. A part above 12 is a day; otherwise a date with / has the month first. */
-function createDateReader(dates: readonly string[]): (date: string) => string {
-  const isDayFirst = dates.some((date) => Number(SLASHED_DATE.exec(date)?.[1]) > 12);
-  return (date) => {
-    const dotted = DOTTED_DATE.exec(date);
-    if (dotted !== null) return toDate(dotted[3]!, dotted[2]!, dotted[1]!);
-    const slashed = SLASHED_DATE.exec(date);
-    if (slashed === null) return date;
-    const [first, second, year] = slashed.slice(1) as [string, string, string];
-    return isDayFirst ? toDate(year, second, first) : toDate(year, first, second);
-  };
-}
-
-/** Returns the text of a number with a decimal point. In a file whose cells are not separated by a comma, a comma is one. */
-const readNumberText = (cell: string, separator: string): string =>
-  separator !== ',' && cell.includes(',') ? cell.replaceAll('.', '').replace(',', '.') : cell;
-
-type ParsedLevels =
-  | { readonly levels: readonly { readonly date: string; readonly value: number }[] }
-  | { readonly problem: string };
-
-/** Reads levels from the text of a CSV file with a header. Rows without a level are left out. */
-function parseLevels(text: string): ParsedLevels {
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
-  const separator = lines[0]?.includes(';') ? ';' : lines[0]?.includes('\t') ? '\t' : ',';
-  const rows = lines.map((line) => line.split(separator).map((cell) => cell.trim().replace(/^"(.*)"$/, '$1')));
-  const [header = [], ...body] = rows;
-  const names = header.map((name) => name.toLowerCase());
-  const dateAt = Math.max(0, names.indexOf('date'));
-  const named = names.findIndex((name) => LEVEL_NAMES.includes(name));
-  const valueAt = named >= 0 ? named : dateAt === 0 ? 1 : 0;
-  const levels: { date: string; value: number }[] = [];
-  const readDate = createDateReader(body.map((cells) => cells[dateAt] ?? ''));
-  for (const [k, cells] of body.entries()) {
-    const [date, cell = ''] = [readDate(cells[dateAt] ?? ''), cells[valueAt]];
-    if (cell === '') continue;
-    const value = Number(readNumberText(cell, separator));
-    if (!DATE.test(date))
-      return {
-        problem: `line ${k + 2} has the date ${date}; dates are written as 2024-06-28, 6/28/2024 or 28.6.2024.`,
-      };
-    if (!(value > 0)) return { problem: `line ${k + 2} has the level ${cell}, which is not a number above 0.` };
-    levels.push({ date, value });
-  }
-  if (levels.length < 2) return { problem: `has ${levels.length} levels; a comparison needs at least 2.` };
-  return { levels: levels.toSorted((a, b) => (a.date < b.date ? -1 : 1)) };
-}
-
 /** Tab that explains why a level from outside differs from the run. */
-export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps) {
+export function OutsideLevel({ id, run }: RunPartProps) {
+  const { start: from, end: to } = run;
   const last = useResource(`outside level ${id}`, (signal) => readLastExplanation(id, signal));
-  const [chosen, setChosen] = useState<ChosenLevels | null>(null);
-  const [refused, setRefused] = useState<string | null>(null);
+  const [chosen, setChosen] = useState<ChosenFile | null>(null);
+  const [answers, setAnswers] = useState<Partial<LevelMapping>>({});
   const [variant, setVariant] = useState<Variant | ''>('');
   // The last result is that of another file until the chosen one is compared.
   const [isOfOther, setIsOfOther] = useState(false);
+  const reading = useMemo(() => (chosen === null ? null : readFile(chosen.file, answers)), [chosen, answers]);
   if (!may('run')) return <MayNot scope="run" what="compare levels" />;
   const choose = async (file: File): Promise<void> => {
-    const parsed = parseLevels(await file.text());
-    setRefused('problem' in parsed ? `${file.name}: ${parsed.problem}` : null);
-    setChosen('problem' in parsed ? null : { name: file.name, levels: parsed.levels });
+    setChosen({ name: file.name, file: openLevelFile(await file.text()) });
+    setAnswers({});
+    setIsOfOther(true);
+  };
+  const answer = (mapping: Partial<LevelMapping>): void => {
+    setAnswers(mapping);
     setIsOfOther(true);
   };
   const submit = (onRefusal: OnRefusal): Promise<unknown> =>
@@ -132,7 +95,11 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
         service.value.call('explainDifference', {
           params: { index_id: id },
           query: readShownRun(),
-          body: { levels: [...(chosen?.levels ?? [])], variant: variant === '' ? null : variant },
+          body: {
+            name: chosen?.name.slice(0, NAME_MAX),
+            levels: [...(reading?.read?.levels ?? [])],
+            variant: variant === '' ? null : variant,
+          },
         }),
       onRefusal,
     ).then((job) => {
@@ -143,17 +110,13 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
     <>
       <Section title="Compare with a published level">
         <p class="quiet">
-          A CSV file with a header and the columns date and value (or level, or close). Only dates from {from} to {to}{' '}
-          are compared.
+          A CSV file with dates and levels. Only dates from {from} to {to} are compared.
         </p>
         <FileChoice onChoose={choose} />
-        {refused !== null && <Banner kind="bad" title={refused} />}
-        {chosen !== null && (
-          <p>
-            <strong>{chosen.name}</strong>: {countValues(chosen.levels.length, 'level')}, {chosen.levels[0]!.date} to{' '}
-            {chosen.levels.at(-1)!.date}
-          </p>
+        {chosen !== null && reading !== null && (
+          <ReadFile chosen={chosen} reading={reading} answers={answers} onAnswer={answer} />
         )}
+        {reading?.read != null && <Hints id={id} read={reading.read} />}
         <Choice<Variant | ''>
           label="Return variant"
           options={VARIANTS}
@@ -161,7 +124,7 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
           onChoose={(value) => setVariant(value)}
         />
         <div>
-          <ActionButton kind="main" act={submit} disabled={chosen === null}>
+          <ActionButton kind="main" act={submit} disabled={reading?.read == null}>
             Explain the difference
           </ActionButton>
         </div>
@@ -172,10 +135,148 @@ export function OutsideLevel({ id, run: { start: from, end: to } }: RunPartProps
             if (stored === null) return null;
             const job = { ...stored, ...getJob(stored.job_id), result: stored.result };
             const result = job.result as DifferencesView | null; // the kind of the job determines the type of its result
-            return result === null ? <JobState job={job} /> : <Explanation id={id} view={result} />;
+            return result === null ? (
+              <JobState job={job} />
+            ) : (
+              <Explanation id={id} view={result} store={run.store_id} at={job.finished_at} />
+            );
           }}
         </Answered>
       )}
+    </>
+  );
+}
+
+/** Maximum number of characters of a name of levels. */
+const NAME_MAX = 200;
+
+interface FileReading {
+  readonly mapping: LevelMapping;
+  /** Members that the user must choose. */
+  readonly unsure: readonly UnsureMember[];
+  readonly problem: string | null;
+  readonly read: ReadLevels | null;
+}
+
+/** Reads a file unless a member of its mapping is unsure. */
+function readFile(file: LevelFile, answers: Partial<LevelMapping>): FileReading {
+  const { mapping, unsure } = proposeMapping(file, answers);
+  if (unsure.length > 0) return { mapping, unsure, problem: null, read: null };
+  const read = readLevels(file, mapping);
+  return 'problem' in read
+    ? { mapping, unsure, problem: read.problem, read: null }
+    : { mapping, unsure, problem: null, read };
+}
+
+interface ReadFileProps {
+  readonly chosen: ChosenFile;
+  readonly reading: FileReading;
+  readonly answers: Partial<LevelMapping>;
+  onAnswer(answers: Partial<LevelMapping>): void;
+}
+
+const ORDER_WORDS = { YMD: 'year, month, day', DMY: 'day, month, year', MDY: 'month, day, year' } as const;
+const DECIMAL_WORDS = { '.': 'decimal point', ',': 'decimal comma' } as const;
+
+/** Number of rows that are shown as they were read. */
+const SHOWN_ROWS = 3;
+
+/** Renders how a file was read, its first rows, and a form for what the file does not determine. */
+function ReadFile({ chosen: { name, file }, reading, answers, onAnswer }: ReadFileProps) {
+  const { mapping, unsure, problem, read } = reading;
+  const columns = file.columns.map((column, k) => (column === '' ? `Column ${k + 1}` : column));
+  return (
+    <>
+      {problem !== null && <Banner kind="bad" title={`${name}: ${problem}`} />}
+      {unsure.length > 0 && <Banner kind="warning" title={`${name} can be read in several ways.`} />}
+      {read !== null && (
+        <p>
+          <strong>{name}</strong>: {countValues(read.levels.length, 'level')}, {read.levels[0]!.date} to{' '}
+          {read.levels.at(-1)!.date}
+        </p>
+      )}
+      <details open={unsure.length + Object.keys(answers).length > 0}>
+        <summary>Columns, dates and numbers</summary>
+        <MappingForm {...{ columns, mapping, unsure, answers, onAnswer }} />
+      </details>
+      {read === null ? (
+        <WrittenTable label="First rows of the file" heads={columns}>
+          {file.lines.slice(0, SHOWN_ROWS).map(({ line, cells }) => (
+            <tr key={line}>
+              {columns.map((column, k) => (
+                <td key={`${k} ${column}`}>{cells[k]}</td>
+              ))}
+            </tr>
+          ))}
+        </WrittenTable>
+      ) : (
+        <WrittenTable
+          label="First rows as read"
+          heads={[
+            `${columns[mapping.date]} (${ORDER_WORDS[mapping.order]})`,
+            `${columns[mapping.value]} (${DECIMAL_WORDS[mapping.decimal]})`,
+          ]}
+        >
+          {read.levels.slice(0, SHOWN_ROWS).map(({ date, value }: DatedLevel) => (
+            <tr key={date}>
+              <th scope="row">{date}</th>
+              <td>{value}</td>
+            </tr>
+          ))}
+        </WrittenTable>
+      )}
+    </>
+  );
+}
+
+interface MappingFormProps
+  extends Pick<ReadFileProps, 'answers' | 'onAnswer'>, Pick<FileReading, 'mapping' | 'unsure'> {
+  readonly columns: readonly string[];
+}
+
+/** Renders the columns, the dates and the numbers of a file of levels. An unsure member has no value until it is chosen. */
+function MappingForm({ columns, mapping, unsure, answers, onAnswer }: MappingFormProps) {
+  const positions = Object.fromEntries(columns.map((column, k) => [String(k), column]));
+  const specs: readonly FieldSpec[] = [
+    { name: 'date', label: 'Column of the dates', kind: 'choice', choices: Object.keys(positions), words: positions },
+    { name: 'value', label: 'Column of the levels', kind: 'choice', choices: Object.keys(positions), words: positions },
+    { name: 'order', label: 'Dates', kind: 'choice', choices: Object.keys(ORDER_WORDS), words: ORDER_WORDS },
+    { name: 'decimal', label: 'Numbers', kind: 'choice', choices: Object.keys(DECIMAL_WORDS), words: DECIMAL_WORDS },
+  ];
+  return (
+    <FieldGrid>
+      {specs.map((spec) => {
+        const member = spec.name as keyof LevelMapping;
+        const questions = unsure.filter((one) => one.member === member).map(({ question }) => question);
+        return (
+          <Field
+            key={member}
+            spec={{ ...spec, isRequired: true }}
+            value={questions.length > 0 ? undefined : String(mapping[member])}
+            notes={questions}
+            findings={[]}
+            onChange={(value) => {
+              const chosen = member === 'date' || member === 'value' ? Number(value) : value;
+              onAnswer({ ...answers, [member]: chosen });
+            }}
+          />
+        );
+      })}
+    </FieldGrid>
+  );
+}
+
+/** Renders what the user should know before the comparison. */
+function Hints({ id, read }: { readonly id: string; readonly read: ReadLevels }) {
+  const own = useResource(`levels to compare ${formatRunKey(id)}`, (signal) =>
+    service.value.call('getLevels', { params: { index_id: id }, query: readShownRun(), signal }),
+  );
+  const hints = useMemo(() => (own.data === undefined ? [] : listHints(read, own.data.levels)), [read, own.data]);
+  return (
+    <>
+      {hints.map(({ kind, text }) => (
+        <Banner key={text} kind={kind} title={text} />
+      ))}
     </>
   );
 }
@@ -205,14 +306,43 @@ function FileChoice({ onChoose }: FileChoiceProps) {
   );
 }
 
+/** Causes that only together explain a session, or one cause. */
+interface Step {
+  readonly causes: readonly DifferenceCause[];
+  /** Number of causes of this step and those before it. */
+  readonly end: number;
+  readonly sentence: string;
+  readonly sessions: number;
+  readonly effect: number;
+}
+
+/** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
+const listSteps = ({ causes, steps }: DifferencesView): readonly Step[] =>
+  (steps ?? causes.map((cause, k) => ({ ...cause, causes: [k] }))).map((step) => ({
+    causes: step.causes.map((k) => causes[k]!),
+    end: step.causes.at(-1)! + 1,
+    sentence: step.sentence,
+    sessions: step.sessions,
+    effect: step.effect_bps,
+  }));
+
+const formatBasisPoints = (value: number): string => `${formatDecimal(value, 4)} bps`;
+
 interface ExplanationProps {
   readonly id: string;
   readonly view: DifferencesView;
+  /** Store of the run; null if it is unknown. */
+  readonly store: string | null;
+  /** Time of the computation. */
+  readonly at: string | null;
 }
 
-function Explanation({ id, view }: ExplanationProps) {
-  const { sessions, causes, largest, shapes, reproduced } = view;
+function Explanation({ id, view, store, at }: ExplanationProps) {
+  const { sessions, largest, shapes, reproduced, outside } = view;
+  const steps = listSteps(view);
+  const columns = createColumns(store);
   const largestFirst = sessions.unexplained.toSorted((a, b) => Math.abs(b.difference_bps) - Math.abs(a.difference_bps));
+  const currency = view.causes.find(({ subject, manner }) => subject === 'currency' && manner === 'value')?.identifier;
   const save = (): void =>
     saveFile(`differences-${id}.json`, new TextEncoder().encode(`${JSON.stringify(view, null, 2)}\n`));
   return (
@@ -220,18 +350,26 @@ function Explanation({ id, view }: ExplanationProps) {
       <Section title="Difference" aside={<Button onClick={save}>Download as JSON</Button>}>
         <Facts
           facts={[
+            [
+              'Levels',
+              outside &&
+                `${outside.name ?? 'without a name'}: ${countValues(outside.count, 'level')}, ${outside.first} to ${outside.last}`,
+            ],
+            ['Computed', at && formatMoment(at, true)],
+            ['Return variant', view.variant],
+            ['Currency', currency ?? 'that of the index'],
+            ['Decimals', view.decimals === null ? 'not rounded' : String(view.decimals)],
+            ['Scale', view.scale === 1 ? null : String(view.scale), 'Outside level over own level at the start'],
             ['Common sessions', formatCount(sessions.common)],
             ['Levels on no session of the run', sessions.unmatched ? formatCount(sessions.unmatched) : null],
-            ['Equal within rounding', formatCount(sessions.equal)],
-            ['Equal with all causes', formatCount(sessions.explained)],
+            ['Equal within rounding', countValues(sessions.equal, 'session')],
+            ['Equal with all causes', countValues(sessions.explained, 'session')],
             [
               'Largest difference',
-              `${formatDecimal(largest.difference_bps, 4)} bp on ${largest.date}: ${formatFigure(largest.own)}, outside ${formatFigure(largest.outside)}`,
+              `${formatBasisPoints(largest.difference_bps)} on ${largest.date}: ${formatFigure(largest.own)}, outside ${formatFigure(largest.outside)}`,
             ],
-            ['Mean absolute difference', `${formatDecimal(view.mean_absolute_bps, 4)} bp`],
-            ['Course', shapes.join(', ')],
-            ['Return variant', view.variant],
-            ['Scale', view.scale === 1 ? null : String(view.scale)],
+            ['Mean absolute difference', formatBasisPoints(view.mean_absolute_bps)],
+            ['Course', shapes.join(', '), 'Shape of the difference over the sessions'],
           ]}
         />
         <Banner
@@ -242,7 +380,7 @@ function Explanation({ id, view }: ExplanationProps) {
               : `${countValues(sessions.unexplained.length, 'session')} without an explanation.`
           }
         />
-        <Remaining view={view} />
+        <Remaining view={view} steps={steps} />
       </Section>
       <Section
         title="Causes"
@@ -251,32 +389,44 @@ function Explanation({ id, view }: ExplanationProps) {
             label="causes"
             fileName={`differences-${id}`}
             listCells={() => ({
-              header: COLUMNS.map(({ title }) => title),
-              rows: causes.map((cause) => COLUMNS.map((column) => readCell(column, cause))),
+              header: columns.map(({ title }) => title),
+              rows: steps.map((step) => columns.map((column) => readCell(column, step))),
             })}
           />
         }
       >
-        {causes.length === 0 ? (
+        {steps.length === 0 ? (
           <p class="quiet">There is no cause.</p>
         ) : (
-          <Table
-            label="causes of the difference"
-            name={`differences-${id}`}
-            columns={COLUMNS}
-            rows={causes}
-            getKey={(cause) => `${causes.indexOf(cause)}`}
-          />
+          <>
+            <Table
+              label="causes of the difference"
+              name={`differences-${id}`}
+              columns={columns}
+              rows={steps}
+              getKey={({ end }) => String(end)}
+            />
+            <p class="quiet">
+              Sessions: levels that agree only with this cause. Effect: of this cause alone on the last common level, in
+              basis points. Ties: other causes that explain the same sessions equally well. Causes that only together
+              explain a session are one row.
+            </p>
+            <h3>Next steps, and the change of each cause</h3>
+          </>
         )}
-        {causes.map((cause, k) => (
-          <Change key={k} cause={cause} />
+        {steps.map((step) => (
+          <StepDetails key={step.end} id={id} step={step} steps={steps} store={store} />
         ))}
         {sessions.unexplained.length > 0 && (
-          <WrittenTable label="Sessions without an explanation" heads={['Session', 'Difference (bp), largest first']}>
-            {largestFirst.map(({ date, difference_bps: size }) => (
+          <WrittenTable
+            label="Sessions without an explanation"
+            heads={['Session', 'Difference, largest first', 'What it shows']}
+          >
+            {largestFirst.map(({ date, difference_bps: size, sentence }) => (
               <tr key={date}>
                 <th scope="row">{date}</th>
-                <td>{formatDecimal(size, 4)}</td>
+                <td>{formatBasisPoints(size)}</td>
+                <td>{sentence}</td>
               </tr>
             ))}
           </WrittenTable>
@@ -286,19 +436,71 @@ function Explanation({ id, view }: ExplanationProps) {
   );
 }
 
-const COLUMNS: readonly Column<DifferenceCause>[] = [
-  { id: 'date', title: 'Date', width: 96, value: ({ date }) => date ?? 'from the start' },
-  { id: 'subject', title: 'Subject', width: 110, value: ({ subject }) => formatLabel(subject) },
-  { id: 'manner', title: 'Manner', width: 80 },
-  { id: 'identifier', title: 'Security', width: 100 },
+const joinDifferent = (texts: readonly string[]): string => [...new Set(texts)].join(', ');
+
+/** Subjects whose identifier is no security. */
+const WITHOUT_SECURITY: ReadonlySet<DifferenceCause['subject']> = new Set(['tax', 'currency']);
+
+/** Months before and after a cause that the page of its security shows. */
+const SHOWN_MONTHS = 3;
+
+/** Returns the address of the prices and events of a security around the date of a cause. */
+function formatCauseAddress({ identifier, date }: DifferenceCause, store: string | null): string {
+  const address = formatSecurityAddress(identifier!);
+  if (date === null) return formatAddress(address, { store });
+  return formatAddress(address, {
+    store,
+    from: subtractMonths(date, SHOWN_MONTHS),
+    to: subtractMonths(date, -SHOWN_MONTHS),
+  });
+}
+
+const isOfSecurity = ({ identifier, subject }: DifferenceCause): boolean =>
+  identifier !== null && !WITHOUT_SECURITY.has(subject);
+
+const createColumns = (store: string | null): readonly Column<Step>[] => [
+  {
+    id: 'date',
+    title: 'Date',
+    help: 'Ex-date, session or effective date',
+    width: 96,
+    value: ({ causes: [first] }) => first!.date ?? 'from the start',
+  },
+  {
+    id: 'subject',
+    title: 'Subject',
+    help: 'Event, price, rule or convention that differs',
+    width: 110,
+    value: ({ causes }) => joinDifferent(causes.map(({ subject }) => formatLabel(subject))),
+  },
+  {
+    id: 'manner',
+    title: 'Manner',
+    help: 'What the outside level did, compared with the run',
+    width: 80,
+    value: ({ causes }) => joinDifferent(causes.map(({ manner }) => manner)),
+  },
+  {
+    id: 'identifier',
+    title: 'Security',
+    help: 'Security, exchange rate or country',
+    width: 100,
+    value: ({ causes }) => joinDifferent(causes.map(({ identifier }) => identifier ?? '')),
+    show: ({ causes }) =>
+      causes.map((cause, k) => (
+        <>
+          {k > 0 && ', '}
+          {isOfSecurity(cause) ? <a href={formatCauseAddress(cause, store)}>{cause.identifier}</a> : cause.identifier}
+        </>
+      )),
+  },
   { id: 'sentence', title: 'Cause', width: 220, grow: 3, lines: 2 },
-  { id: 'sessions', title: 'Sessions', width: 80, write: formatCount },
+  { id: 'sessions', title: 'Sessions', help: 'Levels that agree only with this cause', width: 80, write: formatCount },
   {
     id: 'effect',
-    title: 'Effect (bp)',
+    title: 'Effect (bps)',
     help: 'Effect of the cause alone on the last common level',
-    width: 90,
-    value: ({ effect_bps: effect }: DifferenceCause) => effect,
+    width: 100,
     write: (effect) => formatDecimal(effect, 4),
   },
   {
@@ -306,17 +508,40 @@ const COLUMNS: readonly Column<DifferenceCause>[] = [
     title: 'Ties',
     help: 'Other causes that explain the same sessions equally well',
     width: 60,
-    value: ({ ties }: DifferenceCause) => ties.length,
+    value: ({ causes }) => causes.reduce((count, { ties }) => count + ties.length, 0),
     write: formatCount,
   },
 ];
 
-/** Renders the change that reproduces the outside level, and the causes that explain it as well. */
-function Change({ cause: { sentence, change, ties } }: { readonly cause: DifferenceCause }) {
+interface StepDetailsProps {
+  readonly id: string;
+  readonly step: Step;
+  readonly steps: readonly Step[];
+  readonly store: string | null;
+}
+
+/** Renders the next steps after a cause, the change that reproduces the outside level, and the causes that explain it as well. */
+function StepDetails({ id, step, steps, store }: StepDetailsProps) {
+  const { causes, sentence } = step;
+  const ties = causes.flatMap((cause) => cause.ties);
+  const changes = causes.map(({ change }) => change);
   return (
     <details>
       <summary>{sentence}</summary>
-      <pre>{JSON.stringify(change, null, 2)}</pre>
+      <NextSteps id={id} step={step} steps={steps} store={store} />
+      {causes.length > 1 && (
+        <ul aria-label="Causes of this step, each alone">
+          {causes.map((cause) => (
+            <li key={cause.sentence}>
+              {cause.sentence} Alone: {formatBasisPoints(cause.effect_bps)}.
+            </li>
+          ))}
+        </ul>
+      )}
+      <details>
+        <summary>Change as JSON</summary>
+        <pre>{JSON.stringify(changes.length === 1 ? changes[0] : changes, null, 2)}</pre>
+      </details>
       {ties.length > 0 && (
         <ul aria-label="Causes that explain the sessions equally well">
           {ties.map((tie) => (
@@ -328,15 +553,107 @@ function Change({ cause: { sentence, change, ties } }: { readonly cause: Differe
   );
 }
 
-/** Renders the difference by session, without the causes one after another. */
-function Remaining({ view: { remaining, causes } }: Pick<ExplanationProps, 'view'>) {
-  if (causes.length === 0) return null;
-  const lines: readonly Line[] = remaining.bps.map((values, k) => ({
-    id: String(k),
-    label: k === 0 ? 'Difference' : `without ${k === 1 ? 'the first cause' : `the first ${k} causes`}`,
-    values,
-    colour: (k % 8) + 1,
-  }));
+/** Maximum number of prices of a cause that are linked. */
+const PRICES_MAX = 5;
+
+/** Renders links to what a cause is about, and to where its change is stored. */
+function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps) {
+  const data = causes.flatMap(({ change }) => change.data);
+  const prices = data.filter(({ table, field, value }) => table === 'market' && field === 'CLOSE' && value !== null);
+  const events = data.filter(({ table }) => table === 'corporate_actions');
+  const ofDocument = causes.flatMap(({ change }) => change.document);
+  const before = steps.filter((one) => one.end <= end).flatMap((one) => one.causes);
+  const operations = before.flatMap(({ change }) => change.document);
+  return (
+    <ul aria-label="Next steps">
+      {causes.filter(isOfSecurity).map((cause) => (
+        <li key={cause.sentence}>
+          <a href={formatCauseAddress(cause, store)}>
+            Prices and events of {cause.identifier}
+            {cause.date !== null && ` around ${cause.date}`}
+          </a>
+        </li>
+      ))}
+      {events.length > 0 && (
+        <li>
+          <a href={formatAddress('/console/actions', { store, scope: 'all', from: events[0]!.date })}>
+            Corporate actions of the store from {events[0]!.date}
+          </a>
+          {events.some(({ added }) => added === true) && (
+            <>
+              ; <a href="/console/data/import">import</a> the row of the change
+            </>
+          )}
+        </li>
+      )}
+      {store !== null &&
+        prices.slice(0, PRICES_MAX).map(({ identifier, date, value }) => (
+          <li key={`${identifier} ${date}`}>
+            <a
+              href={formatAddress(storeAddress(store), {
+                tab: 'overrides',
+                security: identifier,
+                date,
+                price: String(value),
+              })}
+            >
+              Store {String(value)} as a correction of the price of {identifier} on {date}
+            </a>
+          </li>
+        ))}
+      {prices.length > PRICES_MAX && (
+        <li>{formatCount(prices.length - PRICES_MAX)} further prices are in the change.</li>
+      )}
+      {ofDocument.length > 0 && (
+        <li>
+          <ActionButton act={() => openVersion(id, operations)}>Open in the designer as a new version</ActionButton>
+          {operations.length > ofDocument.length && ' with the changes of the causes before'}
+        </li>
+      )}
+    </ul>
+  );
+}
+
+type Operations = DifferenceCause['change']['document'];
+
+/** Opens the designer with a changed definition, to be saved as a new version. */
+const openVersion = (id: string, operations: Operations): Promise<unknown> =>
+  tryAction(async () => {
+    const read = async (index: string): Promise<JsonObject> =>
+      (await service.value.call('getIndex', { params: { index_id: index } })) as unknown as JsonObject; // plain JSON
+    const own = await read(id);
+    // Changes of the index beneath an overlay begin with its id.
+    const source = String(own['source_index_id'] ?? '');
+    const isBeneath = source !== '' && operations.every(({ path }) => path.startsWith(`/${source}/`));
+    const target = isBeneath ? source : id;
+    if (readDraft(target) !== null)
+      throw new Error(`The designer has unsaved changes of ${target}. Save or discard them first.`);
+    const changes = isBeneath
+      ? operations.map((one) => ({ ...one, path: one.path.slice(source.length + 1) }))
+      : operations;
+    keepDraft(target, applyPatch(isBeneath ? await read(source) : own, changes));
+    navigate(`${formatIndexAddress(target)}/edit`);
+  });
+
+interface RemainingProps {
+  readonly view: DifferencesView;
+  readonly steps: readonly Step[];
+}
+
+/** Renders the difference by session, without the causes one step after another. */
+function Remaining({ view: { remaining }, steps }: RemainingProps) {
+  if (steps.length === 0) return null;
+  const name = ({ causes }: Step): string =>
+    joinDifferent(causes.map(({ identifier, subject }) => identifier ?? formatLabel(subject).toLowerCase()));
+  const lines: readonly Line[] = [
+    { id: '0', label: 'Difference', values: remaining.bps[0]!, colour: 1 },
+    ...steps.map((step, k) => ({
+      id: String(step.end),
+      label: `${k === 0 ? 'without' : 'and without'} ${name(step)}`,
+      values: remaining.bps[step.end]!,
+      colour: ((k + 1) % 8) + 1,
+    })),
+  ];
   return (
     <Chart
       label="Difference in basis points, causes removed one after another"

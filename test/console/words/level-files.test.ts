@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest';
+import {
+  type LevelMapping,
+  listHints,
+  openLevelFile,
+  parseDate,
+  proposeMapping,
+  readLevels,
+} from '#console/pages/data/level-file.js';
+
+/** Returns the levels of a text as it is read without an answer of the user, or the questions. */
+function read(text: string, answers: Partial<LevelMapping> = {}) {
+  const file = openLevelFile(text);
+  const { mapping, unsure } = proposeMapping(file, answers);
+  if (unsure.length > 0) return unsure.map(({ member }) => member);
+  const levels = readLevels(file, mapping);
+  return 'problem' in levels ? levels.problem : levels.levels.map(({ date, value }) => `${date} ${value}`);
+}
+
+test.each([
+  ['ISO dates', 'date,value\n2024-06-27,100.5\n2024-06-28,101\n', ['2024-06-27 100.5', '2024-06-28 101']],
+  [
+    'a spreadsheet with a decimal comma',
+    'Datum;Schluss\n27.6.2024;17.067,56\n28.6.2024;999,5\n',
+    ['2024-06-27 17067.56', '2024-06-28 999.5'],
+  ],
+  [
+    'quoted thousands, newest first',
+    'Date,Close\n6/28/2024,"17,067.56"\n6/27/2024,"16,999.10"\n',
+    ['2024-06-27 16999.1', '2024-06-28 17067.56'],
+  ],
+  ['no header', '20240627\t100\n20240628\t101\n', ['2024-06-27 100', '2024-06-28 101']],
+  ['a title above the header', 'Vendor\nDay;Index\n27-Jun-2024;1\n28-Jun-2024;2\n', ['2024-06-27 1', '2024-06-28 2']],
+  [
+    'one usual name of several columns',
+    'Date,Open,Close,Volume\n2024-06-27,1,2,9000\n2024-06-28,1,3,8000\n',
+    ['2024-06-27 2', '2024-06-28 3'],
+  ],
+])('a file with %s is read without a question', (_, text, levels) => {
+  expect(read(text)).toEqual(levels);
+});
+
+test('several columns of numbers, of which none has a usual name, are asked for', () => {
+  const text = 'date,Index A,Index B\n2024-06-27,1,3\n2024-06-28,2,4\n';
+  expect(read(text)).toEqual(['value']);
+  expect(read(text, { value: 2 })).toEqual(['2024-06-27 3', '2024-06-28 4']);
+});
+
+test('days and months that can be exchanged are asked for, unless the order of the sessions shows which is which', () => {
+  const text = 'date,value\n5/6/2024,1\n6/6/2024,2\n7/6/2024,3\n'; // 5 to 7 June, or 6 May to 6 July, a Saturday
+  expect(read(text)).toEqual(['2024-06-05 1', '2024-06-06 2', '2024-06-07 3']);
+  const both = 'date,value\n2/1/2024,1\n3/1/2024,2\n'; // 2 January or 1 February, both on weekdays
+  expect(read(both)).toEqual(['order']);
+  expect(read(both, { order: 'MDY' })).toEqual(['2024-02-01 1', '2024-03-01 2']);
+});
+
+test('a comma before three digits is asked for if some levels have none', () => {
+  const text = 'date;value\n2024-06-27;998\n2024-06-28;1,002\n';
+  expect(read(text)).toEqual(['decimal']);
+  expect(read(text, { decimal: '.' })).toEqual(['2024-06-27 998', '2024-06-28 1002']);
+  // If each level has the comma, both readings have the same returns.
+  expect(read('date;value\n2024-06-27;1,001\n2024-06-28;1,002\n')).toEqual(['2024-06-27 1.001', '2024-06-28 1.002']);
+});
+
+test('a date that does not exist, a repeated date and a level that is no number are refused with their lines', () => {
+  expect(parseDate('30.2.2024', 'DMY')).toBeNull();
+  expect(parseDate('2024-06-28T16:00:00', 'YMD')).toBe('2024-06-28');
+  expect(read('date,value\n2024-06-27,1\n2024-06-28,2\n2024-06-27,3\n')).toContain('line 4 has the date 2024-06-27');
+  expect(read('date,value\n2024-06-27,1\n2024-06-28,ten\n')).toContain('line 3 has the level ten');
+});
+
+/** Forty levels that grow by alternating returns. */
+const OWN = (() => {
+  const dates = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2024, 0, 1 + k)).toISOString().slice(0, 10));
+  let level = 1000;
+  return { index: dates, data: dates.map((_, k) => (level *= k % 2 === 0 ? 1.01 : 0.995)) };
+})();
+
+/** Returns the texts of the hints on levels. */
+const hint = (levels: readonly { readonly date: string; readonly value: number }[], written: number): string[] =>
+  listHints({ levels, written }, OWN).map(({ text }) => text);
+
+const levelsOf = (change: (value: number, k: number) => number) =>
+  OWN.index.map((date, k) => ({ date, value: Number(change(OWN.data[k]!, k).toFixed(2)) }));
+
+test('levels of the run have no hint; those of another index have the correlation of their returns', () => {
+  expect(
+    hint(
+      levelsOf((value) => value),
+      2,
+    ),
+  ).toEqual([]);
+  // Levels with the inverse of each return move opposite to the run.
+  const [text, ...others] = hint(
+    levelsOf((value) => 1e6 / value),
+    2,
+  );
+  expect(others).toEqual([]);
+  expect(text).toMatch(/0 of 39.*correlation of the returns is -1\.0000: most likely another index/);
+  // A drift on every session keeps the correlation.
+  const [drift] = hint(
+    levelsOf((value, k) => value * 1.001 ** k),
+    2,
+  );
+  expect(drift).toMatch(/0 of 39.*is 1\.0000: most likely another return variant or currency/);
+});
+
+test('decimals without information and too few common sessions have a hint', () => {
+  const written = hint(
+    levelsOf((value) => value),
+    6,
+  );
+  expect(written).toEqual([expect.stringContaining('written with 6 decimals, but their values carry 2')]);
+  // 17949.36914 and 17929.99023 are float32 numbers of 17949.37 and 17929.99.
+  const stored = [
+    { date: '2024-01-01', value: 17949.36914 },
+    { date: '2030-01-01', value: 17929.99023 },
+  ];
+  expect(hint(stored, 5)).toEqual([
+    expect.stringContaining('17949.36914 is 17949.37'),
+    expect.stringContaining('Only one of the 2 dates'),
+  ]);
+});

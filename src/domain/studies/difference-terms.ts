@@ -970,13 +970,30 @@ export const amend = (day: Day, changes: Amendment['changes']): Amendment => ({
   changes,
 });
 
+/** Adds amendments. Those of one date are one amendment, as a stored document requires. */
 export function addAmendments(document: IndexDocument, amendments: readonly Amendment[]): IndexDocument {
+  const changes = new Map<string, Amendment>();
+  for (const one of [...(document.amendments ?? []), ...amendments]) {
+    const before = changes.get(one.effective_from);
+    const joined = before === undefined ? one : { ...one, changes: joinChanges(before.changes, one.changes) };
+    changes.set(one.effective_from, joined as Amendment);
+  }
   return {
     ...document,
-    amendments: [...(document.amendments ?? []), ...amendments].toSorted((a, b) =>
-      a.effective_from < b.effective_from ? -1 : a.effective_from > b.effective_from ? 1 : 0,
-    ),
+    amendments: [...changes.values()].toSorted((a, b) => (a.effective_from < b.effective_from ? -1 : 1)),
   };
+}
+
+/** Joins two merge patches, of which the second has precedence. Null is kept: it removes a member. */
+function joinChanges(before: object, after: object): object {
+  const isObject = (value: unknown): value is object =>
+    typeof value === 'object' && value !== null && !Array.isArray(value);
+  const members = new Map<string, unknown>(Object.entries(before));
+  for (const [name, value] of Object.entries(after)) {
+    const old = members.get(name);
+    members.set(name, isObject(old) && isObject(value) ? joinChanges(old, value) : value);
+  }
+  return Object.fromEntries(members);
 }
 
 interface HeldSpan {

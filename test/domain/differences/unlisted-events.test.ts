@@ -7,7 +7,7 @@ import { type CandidateTerms, evaluateTerms } from '#domain/studies/difference-t
 import { findDecimals, readFloat32 } from '#domain/studies/outside-levels.js';
 import { seeded } from '../../seeded.js';
 import { type ActionSketch, buildMarket } from '../backtest/market-builder.js';
-import { CALENDARS, explainCase, round } from './planted-differences.js';
+import { applyChanges, CALENDARS, explainCase, round } from './planted-differences.js';
 
 const DATES: string[] = [];
 for (let day = parseValidDay('2020-01-02'); DATES.length < 420; day++)
@@ -235,6 +235,10 @@ test('a constituent that the outside level replaced at a review, on the session 
   expect(steps!.map((step) => step.causes)).toEqual([[0, 1], [2]]);
   // Without the replacement, no session from the one after the review on agrees.
   expect(steps![0]!.sessions).toBe(days.length - 100);
+  // Both changes of the review are one amendment: a document has one of a date, and can be stored.
+  const changed = applyChanges(terms, causes).documents['X']!;
+  expect(changed.amendments!.map(({ effective_from: from }) => from)).toEqual([DATES[100]]);
+  expect(changed.amendments![0]!.changes['universe']).toMatchObject({ identifiers: NAMES.slice(1, 11) });
   // What remains after the replacement is the split, within its interaction with the replacement.
   const apart = evaluateTerms(hold([], 100, 1)).levels;
   const at = remaining.dates.indexOf(DATES[300]!);

@@ -166,7 +166,7 @@ const UnexplainedSession = defineObject(() => ({
   difference_bps: BPS,
   single: z.literal(true).optional().meta({
     description:
-      'Present if the levels before and after the session agree: an error of the outside level of this session alone.',
+      'Present if the levels before and after the session agree: an error of the outside level of this session only.',
   }),
   sentence: z
     .string()

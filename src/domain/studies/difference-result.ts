@@ -335,7 +335,7 @@ function listUnexplained(
 }
 
 const UNEXPLAINED_SENTENCES = {
-  single: 'The level returns on the next session: an error of the outside level of this session alone.',
+  single: 'The level returns on the next session: an error of the outside level of this session only.',
   step: 'No change explains the step. Later sessions are compared from the new level on.',
   noise: 'A unit of the last digit: no cause is searched.',
   other: 'No change explains the difference.',

@@ -252,7 +252,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       result: { causes: [], sessions: { common: rows.length, equal: rows.length }, reproduced: true },
     });
     expect(status).toBe(0);
-    // One level is 1 % off: the text and the table of the command say that it is wrong alone.
+    // One level is 1 % off: the text and the table of the command name it as a single error.
     const wrong = rows.map(({ date, price }, t) => `${String(date)},${Number(price) * (t === 30 ? 1.01 : 1)}`);
     const published = toPath('published.csv');
     await writeFile(published, `date,value\n${wrong.join('\n')}\n`);
@@ -260,7 +260,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(csv.status).toBe(1);
     const [head, row, ...more] = csv.out.trim().split('\r\n').slice(-2);
     expect(head).toMatch(/^date,through,subject,.*,step,difference_bps,sentence$/);
-    expect(row).toMatch(new RegExp(`^${String(rows[30]!['date'])},.*,unexplained,.*this session alone`));
+    expect(row).toMatch(new RegExp(`^${String(rows[30]!['date'])},.*,unexplained,.*this session only`));
     expect(more).toEqual([]);
     await writeFile(mapping, JSON.stringify({ ...terms, columns: { date: 'Tag', value: 'Schluss' } }));
     expect(await ask(words)).toMatchObject({ status: 64, err: expect.stringContaining('no column Tag') });

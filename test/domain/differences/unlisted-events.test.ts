@@ -125,7 +125,7 @@ test('a single wrong level of the outside series is listed, and does not hide a 
   );
   expect(causes.map(toName)).toEqual([['special_dividend', 'added', 'N05', DATES[100], 8.25]]);
   expect(sessions.unexplained).toMatchObject([
-    { date: DATES[130], single: true, sentence: expect.stringContaining('this session alone') },
+    { date: DATES[130], single: true, sentence: expect.stringContaining('this session only') },
   ]);
 });
 
@@ -239,7 +239,7 @@ test('a constituent that the outside level replaced at a review, on the session 
   const changed = applyChanges(terms, causes).documents['X']!;
   expect(changed.amendments!.map(({ effective_from: from }) => from)).toEqual([DATES[100]]);
   expect(changed.amendments![0]!.changes['universe']).toMatchObject({ identifiers: NAMES.slice(1, 11) });
-  // What remains after the replacement is the split, within its interaction with the replacement.
+  // The rest after the replacement is the split, within its interaction with the replacement.
   const apart = evaluateTerms(hold([], 100, 1)).levels;
   const at = remaining.dates.indexOf(DATES[300]!);
   expect(remaining.bps[2]![at]! / ((levels[299]! / apart[299]! - 1) * 10_000)).toBeCloseTo(1, 1);

@@ -304,7 +304,7 @@ test('causes of a difference from an outside level are a table with what remains
     ...difference,
     sessions: {
       ...difference.sessions,
-      unexplained: [{ date: '2024-01-11', difference_bps: 3.5, single: true, sentence: 'This session alone.' }],
+      unexplained: [{ date: '2024-01-11', difference_bps: 3.5, single: true, sentence: 'This session only.' }],
     },
     causes: [
       { ...cause, subject: 'constituent', manner: 'added', identifier: 'A', effect_bps: -300, ties: [] },
@@ -324,7 +324,7 @@ test('causes of a difference from an outside level are a table with what remains
   const joined = together.replaceAll('\n', ' ');
   expect(joined).toContain('held A instead of B. 2 -47.50 bps 7.75 bps');
   for (const part of ['-300', '250.00', '90.00']) expect(joined).not.toContain(part);
-  expect(joined).toContain('2024-01-11: This session alone.');
+  expect(joined).toContain('2024-01-11: This session only.');
   // Without a comparison the block prints nothing.
   expect(readPdf(render({ template, figures }).bytes).text).not.toContain('Cause');
 });

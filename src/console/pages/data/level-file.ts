@@ -5,7 +5,7 @@ import { parseCells } from '../../words/tables.js';
 /** Order of year, month and day in a date. */
 export type DateOrder = 'YMD' | 'DMY' | 'MDY';
 
-/** How the levels of a file are read. */
+/** Columns and formats of a file of levels. */
 export interface LevelMapping {
   /** Positions of the columns. */
   readonly date: number;
@@ -230,7 +230,7 @@ const SAME_INDEX = 0.99;
 /** Most decimals of a level that a vendor stored as float32; it is written with more of them. */
 const FLOAT32_DECIMALS = 4;
 
-/** What the user should know before a comparison. */
+/** Note to the user before a comparison. */
 export interface Hint {
   readonly kind: 'info' | 'warning';
   readonly text: string;

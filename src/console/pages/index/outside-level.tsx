@@ -556,7 +556,7 @@ function StepDetails({ id, step, steps, store }: StepDetailsProps) {
 /** Maximum number of prices of a cause that are linked. */
 const PRICES_MAX = 5;
 
-/** Renders links to what a cause is about, and to where its change is stored. */
+/** Renders links to the security and the events of a cause, and to the pages that store its change. */
 function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps) {
   const data = causes.flatMap(({ change }) => change.data);
   const prices = data.filter(({ table, field, value }) => table === 'market' && field === 'CLOSE' && value !== null);

@@ -607,6 +607,12 @@ function createScheduler(node: JobNode, kinds: RegisteredKinds): Scheduler {
 
   return {
     onWork: fillAll,
+    reserve(job) {
+      const { lane } = JOB_KIND_CATALOGUE[job.kind];
+      if (!mayAsk(lane) || slots.fullOwners(lane).has(job.owner)) return undefined;
+      const slot = slots.take(job, lane);
+      return slot && ((claimed) => attempts.perform(claimed, { leave: slot.leave, onEnd: slot.giveBack }));
+    },
     findProgress: attempts.findProgress,
     getFreeCapacity: () => ({ lanes: LANES.filter(mayAsk), freeBytes: slots.freeBytes() }),
     start() {

@@ -39,6 +39,7 @@ import {
   readJobRecord,
   selectLogFields,
   splitRecord,
+  startLife,
   type StoredSubmission,
   toStatus,
 } from '../port/life-cycle.js';
@@ -72,6 +73,8 @@ import {
   type QueueNode,
   readLostJobs,
   type StoredInput,
+  type BeginClaim,
+  type WaitingJob,
 } from '../port/queue.js';
 
 type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
@@ -221,6 +224,12 @@ function createTableReader(
   };
 }
 
+interface AcceptedJob {
+  readonly job: LiveJob;
+  /** Status of the job before its start. */
+  readonly status: JobStatus;
+}
+
 /**
  * Table of all jobs and their states. A state is on disk before it is visible. Progress and heartbeats are only in
  * memory, and start from zero after a restart.
@@ -228,12 +237,15 @@ function createTableReader(
 interface JobTable {
   /** Reads the stored jobs. Returns the unfinished ones, oldest first. */
   load(): Promise<LiveJob[]>;
-  /** Writes a new job. Replaces an ended job with the same id, and deletes the oldest ended jobs beyond the limit. */
-  add(job: NewJob): Promise<LiveJob>;
+  /**
+   * Writes a new job, as running if it is taken. Replaces an ended job with the same id, and deletes the oldest ended
+   * jobs beyond the limit.
+   */
+  add(job: NewJob, isTaken: boolean): Promise<AcceptedJob>;
   /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
   failed(jobId: string): Promise<FailedJob | undefined>;
   /** Writes a failed job as a waiting job, like `add`. */
-  renew(job: FailedJob): Promise<LiveJob>;
+  renew(job: FailedJob, isTaken: boolean): Promise<AcceptedJob>;
   /**
    * Applies an event to a job, together with its effect. Events of one job are applied one after another.
    * @returns the state of the job after the event, or the reason why the event came too late
@@ -288,29 +300,31 @@ function createJobTable(store: DocumentStore, endedMax: number, dependencies: Li
     return adoptedJobs;
   }
 
-  async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
+  async function add({ request, payload, message, ...job }: NewJob, isTaken: boolean): Promise<AcceptedJob> {
     const identity = createJobIdentity(job, stampSubmission());
     const life = createLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [createCallback(url)];
-    return write({ ...identity, ...life, request, callbacks }, { payload });
+    return write({ ...identity, ...life, request, callbacks }, { payload }, isTaken);
   }
 
-  async function write(record: JobRecord, input: StoredInput): Promise<LiveJob> {
+  async function write(record: JobRecord, input: StoredInput, isTaken: boolean): Promise<AcceptedJob> {
     const { identity, life } = splitRecord(record);
     const jobId = identity.job_id;
+    const start = { type: 'start', at: getTimestamp() } as const;
     const surplus = history.surplus(endedMax, DELETED_JOBS_MAX);
     await store.transaction(async (tx) => {
       for (const endedJob of surplus) await deleteJobIn(tx, endedJob);
       await deleteResults(tx, jobId);
-      await tx.put('job', jobId, record);
+      await tx.put('job', jobId, isTaken ? startLife(record, start) : record);
       await tx.put('job-input', jobId, input);
     });
     for (const endedJob of surplus) history.forget(endedJob);
     const entry = liveJobs.adopt(identity, life);
     log.info(selectLogFields(identity), 'job accepted');
     liveJobs.notify(jobId);
-    return entry;
+    if (isTaken) liveJobs.publish(entry, startLife(life, start), start);
+    return { job: entry, status: toStatus(identity, life, record) };
   }
 
   function transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<JobLife | ImpossibleReason> {
@@ -362,7 +376,7 @@ function createJobTable(store: DocumentStore, endedMax: number, dependencies: Li
     load,
     add,
     failed: async (jobId) => (liveJobs.get(jobId) !== undefined ? undefined : readFailedJob(store, jobId)),
-    renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
+    renew: ({ record, input }, isTaken) => write(renewRecord(record, stampSubmission()), input, isTaken),
     transition,
     addCallback,
     beat: (job) => liveJobs.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: getTimestamp() }),
@@ -555,11 +569,14 @@ interface LocalAcceptance {
   readonly limits: QueueLimits;
   readonly isDraining: () => boolean;
   readonly onWork: () => void;
+  /** Reserves capacity for a job if no other job has to run before it. */
+  readonly reserve: (job: WaitingJob) => BeginClaim | undefined;
+  readonly findClaim: (job: LiveJob) => Promise<Claim | undefined>;
 }
 
 /** @returns functions that queue new jobs and retry failed ones */
 function createAcceptance(dependencies: LocalAcceptance): Acceptance {
-  const { table, submissions, lines, limits, isDraining, onWork } = dependencies;
+  const { table, submissions, lines, limits, isDraining, onWork, reserve, findClaim } = dependencies;
 
   async function submit(job: NewJob): Promise<JobStatus> {
     const { jobId, inputHash } = job;
@@ -572,9 +589,13 @@ function createAcceptance(dependencies: LocalAcceptance): Acceptance {
       await addCallback(table, job);
       return requireStatus(jobId);
     }
+    const { kind, estimatedBytes } = job;
     const owner = job.origin?.owner ?? '';
-    admitNow({ estimatedBytes: job.estimatedBytes, owner });
-    return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.add(job)) });
+    admitNow({ estimatedBytes, owner });
+    const durable = write({ job_id: jobId, kind, owner, estimated_bytes: estimatedBytes }, (isTaken) =>
+      table.add(job, isTaken),
+    );
+    return submissions.hold(jobId, { inputHash, owner, durable });
   }
 
   /**
@@ -602,14 +623,25 @@ function createAcceptance(dependencies: LocalAcceptance): Acceptance {
     if (failedJob === undefined || table.live(jobId) !== undefined) return requireStatus(jobId);
     const { owner, input_hash: inputHash, estimated_bytes: estimatedBytes } = failedJob.record;
     admitNow({ estimatedBytes, owner });
-    return submissions.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.renew(failedJob)) });
+    const durable = write(failedJob.record, (isTaken) => table.renew(failedJob, isTaken));
+    return submissions.hold(jobId, { inputHash, owner, durable });
   }
 
-  async function write(jobId: string, add: () => Promise<LiveJob>): Promise<JobStatus> {
-    const job = await add();
-    const status = await requireStatus(jobId);
-    lines.add(job.identity);
-    onWork();
+  /** Writes a job, as running if it may start at once: one flush less before it runs. */
+  async function write(waitingJob: WaitingJob, add: (isTaken: boolean) => Promise<AcceptedJob>): Promise<JobStatus> {
+    const begin = reserve(waitingJob);
+    const addition = add(begin !== undefined);
+    begin?.(
+      addition.then(
+        ({ job }) => findClaim(job),
+        () => undefined, // the submission reports the error
+      ),
+    );
+    const { job, status } = await addition;
+    if (begin === undefined) {
+      lines.add(job.identity);
+      onWork();
+    }
     return status;
   }
 
@@ -702,7 +734,16 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
   let isDraining = false;
   const delayedJobs = createDelayedJobs(clock, lines, table.live, () => node?.onWork());
   const onWork = (): void => node?.onWork();
-  const acceptance = createAcceptance({ table, submissions, lines, limits, isDraining: () => isDraining, onWork });
+  const acceptance = createAcceptance({
+    table,
+    submissions,
+    lines,
+    limits,
+    isDraining: () => isDraining,
+    onWork,
+    reserve,
+    findClaim,
+  });
   const getTimestamp = (): string => formatTimestamp(clock.now());
   const watch = createLeaseWatch({ clock, leases, leaseMs: limits.leaseMs, expire });
 
@@ -751,10 +792,17 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     const job = isDraining ? undefined : table.live(lines[lane].peek(mayRun) ?? '');
     if (job === undefined || !take(job.identity)) return undefined;
     lines[lane].shift(mayRun);
-    const startedLife = await start(job);
+    return typeof (await start(job)) === 'string' ? undefined : findClaim(job);
+  }
+
+  async function findClaim(job: LiveJob): Promise<Claim | undefined> {
     const lease = leases.of(job);
-    if (typeof startedLife === 'string' || lease === undefined) return undefined;
-    return { lease, job: job.identity, input: await table.input(lease.jobId) };
+    return lease && { lease, job: job.identity, input: await table.input(lease.jobId) };
+  }
+
+  function reserve(job: WaitingJob): BeginClaim | undefined {
+    const isFirst = submissions.count === 0 && lines[JOB_KIND_CATALOGUE[job.kind].lane].peek() === undefined;
+    return isFirst && paused?.has(job.kind) !== true ? node?.reserve?.(job) : undefined;
   }
 
   async function start(job: LiveJob) {

@@ -264,10 +264,19 @@ export interface NewJob {
   readonly origin: JobOrigin | null;
 }
 
+/** Receives the claim of a reserved job, which is undefined if the job could not be stored. */
+export type BeginClaim = (claimed: Promise<Claim | undefined>) => void;
+
 /** Process that runs jobs. */
 export interface QueueNode {
   /** Called when there may be a job to claim. */
   onWork(): void;
+  /**
+   * Reserves capacity for a job that is being submitted while no other job of its lane waits, so that one write stores it
+   * as running. Decides without I/O. Default: jobs start by `claim` only.
+   * @returns undefined without capacity
+   */
+  reserve?(job: WaitingJob): BeginClaim | undefined;
   /** Returns the progress of an attempt of this node; undefined without such an attempt. */
   findProgress(lease: Lease): TaskProgress | undefined;
   getFreeCapacity(): FreeCapacity;

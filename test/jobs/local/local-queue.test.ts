@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { Refusal } from '#domain/base/refusals.js';
 import { createLocalQueue } from '#jobs/local/queue.js';
 import { createPausedKinds } from '#jobs/port/job-kind.js';
-import type { EndedJob, NewJob, QueueLimits } from '#jobs/port/queue.js';
+import type { BeginClaim, Claim, EndedJob, NewJob, QueueLimits } from '#jobs/port/queue.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
@@ -122,4 +123,61 @@ test('a node is notified when a paused kind is resumed', async () => {
   await paused.resume('backtest', by);
   expect(calls).toBe(before + 1);
   await discard();
+});
+
+describe('a node with free capacity', () => {
+  /** Opens a queue whose node reserves capacity for as many jobs as given, and records the claims. */
+  async function openReserving(capacity: number) {
+    const world = await openOn(await createFolder(), LIMITS, createTestClock());
+    const claims: Promise<Claim | undefined>[] = [];
+    const offers: string[] = [];
+    const begin: BeginClaim = (claimed) => void claims.push(claimed);
+    await world.queue.join({
+      ...node,
+      reserve({ job_id: jobId }) {
+        offers.push(jobId);
+        return claims.length < capacity ? begin : undefined;
+      },
+    });
+    return { ...world, claims, offers, transaction: vi.spyOn(world.documents, 'transaction') };
+  }
+
+  test('runs a job that one transaction stores as running', async () => {
+    const { queue, documents, claims, transaction, discard } = await openReserving(1);
+    const payload = { of: 'a', value: 1 };
+    expect(await queue.submit({ ...job, payload })).toMatchObject({ status: 'pending', attempt: 1, started_at: null });
+    expect(transaction).toHaveBeenCalledTimes(1);
+    expect(await documents.get('job', 'backtest:a')).toMatchObject({ body: { status: 'running' } });
+    const { lease, input } = (await claims[0])!;
+    expect(input).toEqual({ payload });
+    expect((await queue.find('backtest:a'))!.status).toMatchObject({ status: 'running', attempt: 1 });
+    expect(await queue.claim(order)).toBeUndefined();
+    await queue.complete(lease, { type: 'succeed', result: { value: 1 }, message: 'Done.' });
+    expect((await queue.find('backtest:a'))!.status).toMatchObject({ status: 'succeeded', result: 1 });
+    await discard();
+  });
+
+  test('is not offered a job while an earlier one waits or its kind is paused', async () => {
+    const { queue, paused, offers, claims, discard } = await openReserving(0);
+    await queue.submit(job);
+    await queue.submit({ ...job, jobId: 'backtest:b' });
+    expect(offers).toEqual(['backtest:a']);
+    expect((await queue.claim(order))!.job.job_id).toBe('backtest:a');
+    expect((await queue.claim(order))!.job.job_id).toBe('backtest:b');
+    const by = { author: 'ada', keyId: null, note: null, requestId: '' };
+    await paused.pause('backtest', { paused_at: '2024-06-28T00:00:00.000Z', author: 'ada', reason: null }, by);
+    await queue.submit({ ...job, jobId: 'backtest:c' });
+    expect(offers).toEqual(['backtest:a']);
+    expect(claims).toEqual([]);
+    await discard();
+  });
+
+  test('gets no claim of a job that could not be stored', async () => {
+    const { queue, claims, transaction, discard } = await openReserving(1);
+    transaction.mockRejectedValueOnce(new Refusal('STORAGE_FULL', 'The disk is full.'));
+    await expect(queue.submit(job)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    expect(await claims[0]).toBeUndefined();
+    expect(await queue.find('backtest:a')).toBeUndefined();
+    await discard();
+  });
 });

@@ -29,6 +29,20 @@ export interface NativeKernels {
    * multiply-adds.
    */
   instantiate(module: WebAssembly.Module, memory: WebAssembly.Memory, worth?: number): KernelExports;
+  readonly threads: ThreadPlacement;
+}
+
+/**
+ * Placement of the threads of a team. Linux often wakes a follower on the processor of its leader although another one is
+ * idle: on a virtual machine, an idle processor seems to be occupied by the host. Does nothing on other systems.
+ */
+export interface ThreadPlacement {
+  /** Returns the system's id of the calling thread. */
+  readonly getId: () => number;
+  /** Makes the next wake-up of a sleeping thread choose a processor other than that of the calling thread. */
+  readonly wakeElsewhere: (thread: number) => void;
+  /** Permits the calling thread to run on all processors of another thread. */
+  readonly runAnywhere: (thread: number) => void;
 }
 
 /**
@@ -51,6 +65,7 @@ export function openNativeKernels(set: NativeSet | undefined = listNativeSets()[
   return {
     set,
     name: INSTRUCTION_SETS.find((entry) => entry.set === set)!.name,
+    threads: functions.threads,
     instantiate(module, memory, worth = NATIVE_WORK_MIN) {
       const base = functions.addressOf(new Uint8Array(memory.buffer)); // Shared memory grows in place, so its base address remains valid.
       const nativeImports = createImports(functions, base);
@@ -66,6 +81,7 @@ export function openNativeKernels(set: NativeSet | undefined = listNativeSets()[
 interface LibraryFunctions extends NativeImports {
   readonly addressOf: (bytes: Uint8Array) => number;
   readonly productScratch: () => number;
+  readonly threads: ThreadPlacement;
 }
 
 type Library = import('koffi').LibraryHandle;
@@ -127,6 +143,11 @@ function declareFunctions(set: NativeSet): LibraryFunctions {
   return {
     addressOf: declareKernel('address_of', POINTER_TYPE, ['void *']),
     productScratch: bindKernel('product_scratch', 'int64_t'),
+    threads: {
+      getId: declareKernel('thread_here', 'int32_t', []),
+      wakeElsewhere: declareKernel('wake_elsewhere', 'void', ['int32_t']),
+      runAnywhere: declareKernel('run_anywhere', 'void', ['int32_t']),
+    },
     product: declareKernel(`product_${set}`, 'void', PRODUCT_TYPES),
     symmetricRankK: bindKernel('symmetric_rank_k', 'void', POINTER_TYPE, 'int', 'int', POINTER_TYPE, POINTER_TYPE),
     packSlab: bindKernel('pack_slab', 'void', POINTER_TYPE, 'int', 'int', 'int', POINTER_TYPE),

@@ -5,13 +5,15 @@ import { CELL, STATE, type FollowerData } from './team.js';
 
 /** Thread of a team. It joins every call of the leader until it is idle for `idleMs` or is dismissed. */
 const { memory, module, set, cells, idleMs } = workerData as FollowerData; // created by `createTeam` only
+const native = set === undefined ? undefined : openNativeKernels(set);
 const kernels =
-  set === undefined
-    ? (new WebAssembly.Instance(module, createKernelImports(memory)).exports as unknown as KernelExports)
-    : openNativeKernels(set).instantiate(module, memory);
+  native?.instantiate(module, memory) ??
+  (new WebAssembly.Instance(module, createKernelImports(memory)).exports as unknown as KernelExports);
+if (native !== undefined) Atomics.store(cells, CELL.follower, native.threads.getId());
 let state = waitForCall(STATE.starting);
 while (state !== STATE.gone) {
   if (state === STATE.called) {
+    native?.threads.runAnywhere(Atomics.load(cells, CELL.leader));
     kernels.followTeam(Atomics.load(cells, CELL.board), Atomics.load(cells, CELL.scratch));
     state = waitForCall(STATE.called);
   } else {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { Arena, KernelExports } from './wasm-instance.js';
-import type { NativeSet } from './native-kernels.js';
+import type { NativeKernels, NativeSet } from './native-kernels.js';
 
 /** Start data of an additional thread: the memory, the compiled kernels, and the cells for its commands. */
 export interface FollowerData {
@@ -9,8 +9,8 @@ export interface FollowerData {
   /** Instruction set of the native kernels; undefined without native kernels. */
   readonly set: NativeSet | undefined;
   /**
-   * Cells for the state, the commands and scratch numbers. They have separate memory, because the layout of the kernel
-   * memory changes with every call.
+   * Cells for the state, the commands, scratch numbers, and the system's ids of both threads. They have separate memory,
+   * because the layout of the kernel memory changes with every call.
    */
   readonly cells: Int32Array;
   /** Time without a call after which the follower ends, in milliseconds. */
@@ -18,7 +18,7 @@ export interface FollowerData {
 }
 
 /** Indices of the words in the cells. */
-export const CELL = { state: 0, board: 1, scratch: 2 } as const;
+export const CELL = { state: 0, board: 1, scratch: 2, follower: 3, leader: 4 } as const;
 
 /**
  * States of an additional thread. Only the leader changes `ready` to `chosen` and `chosen` to `called`. The additional
@@ -45,8 +45,8 @@ export interface TeamOptions {
   readonly arena: Arena;
   readonly module: WebAssembly.Module;
   readonly kernels: KernelExports;
-  /** Instruction set of the native kernels. Default: none. */
-  readonly set?: NativeSet | undefined;
+  /** Native kernels of the leader. Default: none. */
+  readonly native?: Pick<NativeKernels, 'set' | 'threads'> | undefined;
 }
 
 /**
@@ -67,12 +67,13 @@ export interface Team {
   present<T>(count: number, work: () => T): T;
 }
 
-export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
+export function createTeam({ arena, module, kernels, native }: TeamOptions): Team {
   let followers: Int32Array[] = [];
   let request = Number.NEGATIVE_INFINITY;
 
   function startMissing(count: number): void {
-    while (followers.length < count) followers.push(start({ memory: arena.memory, module, set }));
+    while (followers.length < count)
+      followers.push(start({ memory: arena.memory, module, set: native?.set }, native?.threads.getId()));
   }
 
   function runWithFollowers<T>(chosenFollowers: readonly Int32Array[], work: () => T): T {
@@ -82,7 +83,12 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
     const scratches = chosenFollowers.map(() => arena.reserve(kernels.gemmScratch()));
     new Uint8Array(arena.memory.buffer, board, boardBytes).fill(0);
     kernels.leadTeam(board, chosenFollowers.length);
-    chosenFollowers.forEach((cells, k) => call(cells, board, scratches[k]!));
+    chosenFollowers.forEach((cells, k) => {
+      Atomics.store(cells, CELL.board, board);
+      Atomics.store(cells, CELL.scratch, scratches[k]!);
+      native?.threads.wakeElsewhere(Atomics.load(cells, CELL.follower));
+      setState(cells, STATE.called);
+    });
     try {
       return work();
     } finally {
@@ -129,9 +135,10 @@ export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
   };
 }
 
-function start(place: Pick<FollowerData, 'memory' | 'module' | 'set'>): Int32Array {
-  const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
+function start(place: Pick<FollowerData, 'memory' | 'module' | 'set'>, leader = 0): Int32Array {
+  const cells = new Int32Array(new SharedArrayBuffer(Object.keys(CELL).length * Int32Array.BYTES_PER_ELEMENT));
   const workerData: FollowerData = { ...place, cells, idleMs: IDLE_MS };
+  Atomics.store(cells, CELL.leader, leader);
   const follower = new Worker(new URL('./team-thread.js', import.meta.url), { workerData, execArgv: [] });
   follower.unref();
   // Marks a thread that fails to start as gone, so that no call waits for it.
@@ -148,12 +155,6 @@ function isChosen(cells: Int32Array, deadline: number): boolean {
     if (state === STATE.gone || remainingMs <= 0) return false;
     Atomics.wait(cells, CELL.state, state, remainingMs);
   }
-}
-
-function call(cells: Int32Array, board: number, scratch: number): void {
-  Atomics.store(cells, CELL.board, board);
-  Atomics.store(cells, CELL.scratch, scratch);
-  setState(cells, STATE.called);
 }
 
 /** Makes a follower wait for the next call. */

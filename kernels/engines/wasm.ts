@@ -556,7 +556,7 @@ export function createWasmEngine(
 ): Engine {
   const exports = native?.instantiate(module, arena.memory) ?? instantiate(module, arena);
   const kernels = createKernels(exports, arena);
-  const team = createTeam({ arena, module, kernels: exports, set: native?.set });
+  const team = createTeam({ arena, module, kernels: exports, native });
   const countThreads = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
   const runInTeam = {
     eigen(n: number, work: () => number): number {

@@ -38,7 +38,8 @@ export async function compile(compiler, architecture, library, { kind = ['-share
       set,
       [join(FOLDER, 'kernels.c'), `-DSET=${set}`, ...flags],
     ]);
-    const parts = [['sets', [join(FOLDER, 'sets.c')]], ...sets, ...others.map((source, k) => [`other-${k}`, [source]])];
+    const common = ['sets', 'threads'].map((name) => [name, [join(FOLDER, `${name}.c`)]]);
+    const parts = [...common, ...sets, ...others.map((source, k) => [`other-${k}`, [source]])];
     const objects = parts.map(async ([name, words]) => {
       const object = join(folder, `${name}.o`);
       await run(compiler, [...FLAGS, ...words, '-c', '-o', object]);

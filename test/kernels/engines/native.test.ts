@@ -1,4 +1,6 @@
-import { describe, expect, test } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { describe, expect, test, vi } from 'vitest';
 import { createArena, createKernelImports, type KernelExports } from '#kernels/engines/wasm-instance.js';
 import { openNativeEngine, testBits } from '#kernels/engines/native.js';
 import { compileKernelModule } from '#kernels/engines/kernel-module.js';
@@ -104,5 +106,37 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
       return [values, vectors, product];
     });
     expectEqual(results[1], results[0]);
+  });
+});
+
+/** Counts the processors on which a thread of this process may run. */
+function countProcessors(thread: number): number {
+  const status = readFileSync(`/proc/self/task/${thread}/status`, 'utf8');
+  const mask = BigInt(`0x${/Cpus_allowed:\t(\S+)/.exec(status)![1]!.replaceAll(',', '')}`);
+  return mask.toString(2).replaceAll('0', '').length;
+}
+
+describe.skipIf(sets.length === 0 || process.platform !== 'linux' || availableParallelism() < 2)('a thread', () => {
+  test('is kept away from one processor until it may run on those of another thread', () => {
+    const { threads } = openNativeKernels();
+    const own = threads.getId();
+    const other = readdirSync('/proc/self/task')
+      .map(Number)
+      .find((id) => id !== own)!;
+    const count = countProcessors(own);
+    threads.wakeElsewhere(own);
+    expect(countProcessors(own)).toBe(count - 1);
+    threads.runAnywhere(other);
+    expect(countProcessors(own)).toBe(count);
+  });
+
+  test('that has helped may run on all processors again', async () => {
+    const engine = openNativeEngine({ threads: () => 2, teamOrder: 64 });
+    const count = countProcessors(openNativeKernels().threads.getId());
+    engine.eigenvalueRange(createRandomDefinite(64), 64);
+    // threads of other tests may help at this moment, or end
+    await vi.waitFor(() => {
+      for (const id of readdirSync('/proc/self/task')) expect(countProcessors(Number(id)), id).toBe(count);
+    });
   });
 });

@@ -120,7 +120,11 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
       pipeline: { weighting: { type: 'EqualWeight' } },
     };
     const write = (dates: readonly string[]) => ({
-      ...{ id: 'KEPT', name: 'Kept', calendar: 'XNYS', base_date: '2020-01-02', ...rules },
+      id: 'KEPT',
+      name: 'Kept',
+      calendar: 'XNYS',
+      base_date: '2020-01-02',
+      ...rules,
       rebalance: { frequency: 'custom', dates },
     });
     const run = async (dates: readonly string[]): Promise<LevelsView['levels']> => {
@@ -149,9 +153,17 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     const { page, service } = desk;
     const { body: job } = await service.ask<{ readonly result: DifferencesView }>('GET', '/jobs/differences:CORE');
     const create = (manner: 'added' | 'ignored', identifier: string) => ({
-      ...{ subject: 'constituent', manner, identifier, date: levels[50]!.date, through: null, value: null },
+      subject: 'constituent',
+      manner,
+      identifier,
+      date: levels[50]!.date,
+      through: null,
+      value: null,
       sentence: `Alone: ${identifier}.`,
-      ...{ change: { document: [], data: [], rounding: null }, sessions: 3, effect_bps: 250, ties: [] },
+      change: { document: [], data: [], rounding: null },
+      sessions: 3,
+      effect_bps: 250,
+      ties: [],
     });
     const sentence = `The outside level held A instead of B from ${levels[50]!.date}.`;
     const result = {

@@ -15,7 +15,7 @@ import { formatTable } from '../terminal.js';
 import { formatDay } from '#domain/base/time.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import { listSteps } from '#domain/outputs/exports.js';
+import { listSteps } from '#domain/studies/difference-steps.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile, readTextFile } from './command-line.js';
@@ -633,13 +633,33 @@ const CSV_HEADER = [
 function listCsvRows(view: DifferencesView): (string | number | null)[][] {
   const causes = listOwnSteps(view).flatMap((step, k) =>
     step.causes.map(({ date, through, subject, manner, identifier, value, sessions, effect_bps, ties, sentence }) => [
-      ...[date, through, subject, manner, identifier, value, sessions, effect_bps, ties.length],
-      ...[k + 1, null, sentence],
+      date,
+      through,
+      subject,
+      manner,
+      identifier,
+      value,
+      sessions,
+      effect_bps,
+      ties.length,
+      k + 1,
+      null,
+      sentence,
     ]),
   );
   const unexplained = view.sessions.unexplained.map(({ date, difference_bps: size, sentence = null }) => [
-    ...[date, date, 'unexplained', null, null, null, null, null, null],
-    ...[null, size, sentence],
+    date,
+    date,
+    'unexplained',
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    size,
+    sentence,
   ]);
   return [...causes, ...unexplained];
 }

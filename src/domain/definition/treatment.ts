@@ -143,7 +143,8 @@ export function readPriceSessions(
   return Math.min(countStaleSessions(treatment), treatment.entry_stale_sessions);
 }
 
-const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
+/** Types of the corporate actions that end securities. */
+export const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 const defaultsByActions = new WeakMap<MarketData['actions'], number | null>();
 

@@ -34,6 +34,7 @@ import {
 } from '../definition/index-document.js';
 import { mergePatch } from '../definition/amendments.js';
 import { bindPipeline, listReads } from '../definition/rule-pipeline.js';
+import { ENDING_TYPES, readDefaultStaleSessions } from '../definition/treatment.js';
 import { findOverlayType } from '../definition/overlays.js';
 import { markMarket, replaceFields, replaceSecurities } from '../market/growth.js';
 import type { GrowthTerms } from '../market/action-effects.js';
@@ -424,7 +425,9 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
   const markets = createWindowMarkets(own, from, [growth, createDecisionTerms(rule), createIndexTerms(rule, 'total')]);
   const isDecidedAlone = rule.memory === null && !isWatched(document) && !hasMemberChanges(own.composer, document.id);
   const isResumable = (edits: readonly Edit[]): boolean =>
-    isDecidedAlone && edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
+    isDecidedAlone &&
+    !changesStaleSessions(terms, edits) &&
+    edits.every(({ kind }) => kind === 'document' || kind === 'bars' || kind === 'action');
   const change = (edits: readonly Edit[]): CandidateTerms =>
     applyEdits(
       terms,
@@ -441,6 +444,7 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
   return {
     from,
     run(edits, to) {
+      if (changesStaleSessions(terms, edits)) return null;
       const isOfMarket = edits.every(({ kind }) => kind === 'action' || kind === 'bars');
       const isOfGrowth = edits.every(
         (edit) => edit.kind === 'action' || (edit.kind === 'bars' && edit.field === 'CLOSE'),
@@ -482,6 +486,12 @@ function openWindow(own: Evaluation, from: number): SimulatedWindow | null {
     },
   };
 }
+
+/** Returns true if a store after changes has another default of the sessions without a price after which a security leaves. */
+const changesStaleSessions = (terms: CandidateTerms, edits: readonly Edit[]): boolean =>
+  edits.some(
+    (edit) => edit.kind === 'action' && [edit.before, edit.after].some((row) => ENDING_TYPES.has(row?.type ?? '')),
+  ) && readDefaultStaleSessions(applyEdits(terms, edits).market) !== readDefaultStaleSessions(terms.market);
 
 /** Returns the reviews that are decided, priced or converted on changed closes or events. */
 export function listReviewsOf({ list, sm }: Pick<Compositions, 'list' | 'sm'>, edits: readonly Edit[]): Composition[] {

@@ -43,6 +43,8 @@ export interface Candidate extends DatedChange {
   readonly exchanged?: readonly number[] | undefined;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
   readonly free?: FreeValue;
+  /** Number that was found; absent for the first guess. */
+  readonly found?: number | undefined;
 }
 
 export interface FreeValue {
@@ -266,7 +268,8 @@ function createFreeAction(
   };
 }
 
-function listUnlistedCandidates(place: RuleSite): Candidate[] {
+/** Returns the events that the store lacks although it gives a reason for them. */
+export function listUnlistedCandidates(place: RuleSite): Candidate[] {
   const { sm, session } = place;
   return listUnlistedEvents({ sm, session, held: listHeldColumns(place) }).map(
     ({ action, accepts, decimals }): Candidate => ({

@@ -17,6 +17,7 @@ import {
   dayOf,
 } from './difference-candidates.js';
 import {
+  type CandidateTerms,
   changeDocument,
   type Edit,
   type Evaluation,
@@ -429,8 +430,7 @@ const listCalendarCandidates = (): Candidate[] =>
 
 function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
   const document = terms.documents[terms.indexId]!;
-  if (!isOverlayDocument(document))
-    return terms.reading.some((one) => 'fee_percent' in one.terms) ? [] : DAY_COUNTS.map(createFeeCandidate);
+  if (!isOverlayDocument(document)) return listFees(terms, USUAL_ACCRUALS);
   const spec = document.overlay as unknown as Readonly<Record<string, unknown>> & { readonly type: string };
   const change = (changes: Readonly<Record<string, unknown>>): Edit =>
     changeDocument(document.id, (own) => ({ ...own, overlay: { ...own.overlay, ...changes } }));
@@ -499,20 +499,54 @@ function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
 /** Smallest percentage per year that a fee has. */
 const FEE_LEAST = 0.005;
 
-/** Days per year by which a fee is counted. */
-const DAY_COUNTS = [365, 360];
+/** Sessions per year by which a fee is counted. */
+const SESSIONS_PER_YEAR = 252;
 
-/** Returns a fee that only the outside level has. */
-function createFeeCandidate(basis: number): Candidate {
+/** Factor of a fee over a part of a year: compound, in proportion to the part, or compound by days. */
+const ACCRUALS = {
+  geometric: (rate: number, part: number) => raiseToPower(1 - rate, part),
+  arithmetic: (rate: number, part: number) => 1 - rate * part,
+  daily: (rate: number, part: number, basis: number) => raiseToPower(1 - rate / basis, part * basis),
+};
+
+interface Accrual {
+  /** Days per year, or sessions per year. */
+  readonly basis: number;
+  readonly method: keyof typeof ACCRUALS;
+}
+
+const DAY_COUNTS = [365, 360];
+const USUAL_ACCRUALS = DAY_COUNTS.map((basis): Accrual => ({ basis, method: 'geometric' }));
+const OTHER_ACCRUALS: readonly Accrual[] = [
+  ...DAY_COUNTS.flatMap((basis): Accrual[] => [
+    { basis, method: 'arithmetic' },
+    { basis, method: 'daily' },
+  ]),
+  { basis: SESSIONS_PER_YEAR, method: 'arithmetic' },
+  { basis: SESSIONS_PER_YEAR, method: 'geometric' },
+];
+
+/** Returns the fees that only the outside level can have. Levels have at most one. */
+const listFees = ({ documents, indexId, reading }: CandidateTerms, accruals: readonly Accrual[]): Candidate[] =>
+  isOverlayDocument(documents[indexId]!) || reading.some(({ terms }) => 'fee_percent' in terms)
+    ? []
+    : accruals.map(createFeeCandidate);
+
+/** Returns the fees whose percentage is known only from many levels, because another accrual gives nearly equal ones. */
+export const listOtherFees = (terms: CandidateTerms): Candidate[] => listFees(terms, OTHER_ACCRUALS);
+
+function createFeeCandidate({ basis, method }: Accrual): Candidate {
   const guess = 0.5;
   const create = (percent: number): Edit[] => [
     {
       kind: 'levels',
-      terms: { fee_percent: percent, fee_basis: basis },
+      terms: { fee_percent: percent, fee_basis: basis, ...(method === 'geometric' ? {} : { fee_method: method }) },
       change: (levels, days) => {
-        const fractions = computeYearFractions(days, basis);
+        const fractions = basis === SESSIONS_PER_YEAR ? levels.map(() => 1 / basis) : computeYearFractions(days, basis);
         let factor = 1;
-        return levels.map((own, t) => own * (t === 0 ? 1 : (factor *= raiseToPower(1 - percent / 100, fractions[t]!))));
+        return levels.map(
+          (own, t) => own * (t === 0 ? 1 : (factor *= ACCRUALS[method](percent / 100, fractions[t]!, basis))),
+        );
       },
     },
   ];

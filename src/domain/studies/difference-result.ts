@@ -14,6 +14,7 @@ import {
   evaluateWhole,
   type Evaluation,
   isOfDocuments,
+  readOutside,
   type CandidateTerms,
 } from './difference-terms.js';
 import {
@@ -394,10 +395,14 @@ function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cau
     levels?.before === start.own.levels
       ? { days: start.own.days, levels: levels.after }
       : evaluateAlone([choice], input);
+  // A rounding within levels that are rounded again is no ratio of them.
+  const isRounded = candidate.subject === 'rounding' && candidate.edits.every(({ kind }) => kind === 'levels');
   const without =
     levels === null
       ? attempt(() => evaluateChanged(start.own, listEdits(choices.toSpliced(k, 1))))
-      : replace(levels.before);
+      : isRounded
+        ? leaveReading(final, candidate.edits)
+        : replace(levels.before);
   const equal = countEqual(final);
   const rivals = listRivals()
     .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
@@ -434,6 +439,12 @@ const evaluateAlone = (some: readonly ChosenCandidate[], { start, outside }: Cau
       first,
     );
   });
+
+/** Returns the levels of a run without some of its changes of levels. */
+const leaveReading = ({ terms: { reading }, raw, days }: Evaluation, edits: readonly Edit[]): OwnLevels => ({
+  days,
+  levels: readOutside({ reading: reading.filter((one) => !edits.includes(one)) }, raw, days),
+});
 
 /** Returns the effect of changes on the last common level, in basis points. */
 function measureEffect(alone: OwnLevels | null, { start, outside }: CauseInput): number {

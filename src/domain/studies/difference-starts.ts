@@ -259,7 +259,7 @@ export function findChained(node: DifferenceNode, { outside, known }: Search): F
 }
 
 /** Returns the change of levels that continue from levels at a scale, rounded from a day on. */
-function createChained(decimals: number, scale: number, from: Day): Candidate {
+export function createChained(decimals: number, scale: number, from: Day): Candidate {
   const shift = Math.round(Math.log10(scale));
   const isShifted = Math.abs(scale / Number(`1e${shift}`) - 1) <= PRECISION;
   return {

@@ -584,10 +584,7 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
         : near;
     for (const value of listShortNumbers(centre, width, { decimals, guess })) {
       if (!accepts(value) || isOwnValue(candidate, value)) continue;
-      const edits = create(value);
-      const stated =
-        candidate.value === null ? value : Number(((candidate.value / guess) * value).toPrecision(STATED_DIGITS));
-      const changed = { ...candidate, edits, value: guess === 0 ? value : stated };
+      const changed = giveValue(candidate, value);
       const brief = tryBriefly(node, [changed], search);
       if (brief === null) continue;
       // Of values with equal levels after the session, the first is kept.
@@ -610,6 +607,17 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
 
 /** Significant digits of a rate that is stated: those of a percentage over 100, without the noise of the division. */
 const STATED_DIGITS = 12;
+
+/** Returns a candidate with another number. */
+export function giveValue(candidate: Candidate, number: number): Candidate {
+  const { guess, create } = candidate.free!;
+  const before = candidate.found ?? guess;
+  const stated =
+    candidate.value === null || before === 0
+      ? number
+      : Number(((candidate.value / before) * number).toPrecision(STATED_DIGITS));
+  return { ...candidate, edits: create(number), value: stated, found: number };
+}
 
 /** Largest relative difference of a value from that of the run with which it is no other value. */
 const OWN_PART = 1e-3;

@@ -3,7 +3,12 @@ import { Refusal } from '../base/refusals.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import type { Composer } from '../books/compositions.js';
 import { type MarketData, RETURN_VARIANTS, type ReturnVariant } from '../market/market-data.js';
-import { type Candidate, listLocalCandidates } from './difference-candidates.js';
+import {
+  type Candidate,
+  createRuleSite,
+  listLocalCandidates,
+  listUnlistedCandidates,
+} from './difference-candidates.js';
 import { listConventions, listConversions } from './difference-conventions.js';
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import {
@@ -15,7 +20,15 @@ import {
 } from './difference-pairs.js';
 import type { OutsideComposition } from './difference-parts.js';
 import { listLocalSets } from './difference-sets.js';
-import { createSupport, findChained, listConventionsAt, listStarts, runFrom } from './difference-starts.js';
+import { findShorterRate, listRateStarts } from './difference-rates.js';
+import {
+  type ConventionStart,
+  createSupport,
+  findChained,
+  listConventionsAt,
+  listStarts,
+  runFrom,
+} from './difference-starts.js';
 import {
   type ChosenCandidate,
   createResult,
@@ -209,7 +222,7 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
       if (other === converted && best !== null && countUnexplained(best) === 0) continue;
       const found = explainCertainly(other, search, best);
       if (isDoubtful(found, other)) continue;
-      if (best === null || isBetter(found, best)) [first, best] = [other, found];
+      if (best === null || explainsMore(found, best)) [first, best] = [other, found];
     }
     return best !== before;
   };
@@ -218,9 +231,19 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
   follow([...(isHidden ? listOtherStarts(converted, null, search) : []), converted]);
   for (let k = 0; k < START_ROUNDS && countUnexplained(best!) > 0; k++)
     if (!follow(listOtherStarts(first, best, search).filter(({ own }) => own !== first.own))) break;
+  if (countLeft(best!) > 0) follow(createStarts(first, listRateStarts(first, search)));
   follow(listRepeated(converted, best!, search));
-  return { start, best: removeSuperfluous(best!, converted, search) };
+  return { start, best: shortenRates(removeSuperfluous(best!, converted, search), converted, search) };
 }
+
+/** Returns the number of sessions without an explanation. Small differences of many sessions are those of another rounding. */
+const countLeft = ({ unexplained }: DifferenceNode): number =>
+  unexplained.breaks.length +
+  unexplained.skipped.length +
+  (unexplained.noise.length < ROUNDED_SESSIONS ? 0 : unexplained.noise.length);
+
+const explainsMore = (node: DifferenceNode, other: DifferenceNode): boolean =>
+  countLeft(node) < countLeft(other) || isBetter(node, other);
 
 /** Returns true if sessions stay unexplained after a convention of reviews: another change of the reviews may be the cause. */
 const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode): boolean =>
@@ -230,7 +253,7 @@ const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode)
 function explainCertainly(start: DifferenceNode, search: Search, other: DifferenceNode | null): DifferenceNode {
   search.contradicted.clear();
   let best = explain(start, search);
-  if (other !== null && !isBetter(best, other)) return best;
+  if (other !== null && !explainsMore(best, other)) return best;
   for (let k = 0; k < REFUTATIONS_MAX && search.runs < RUNS_MAX; k++) {
     const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;
@@ -243,7 +266,10 @@ function explainCertainly(start: DifferenceNode, search: Search, other: Differen
 
 /** Returns the states after conventions without which no other cause can be seen. */
 const listOtherStarts = (start: DifferenceNode, best: DifferenceNode | null, search: Search): DifferenceNode[] =>
-  listStarts(start, best, search).map(({ fits, rivals }) =>
+  createStarts(start, listStarts(start, best, search));
+
+const createStarts = (start: DifferenceNode, starts: readonly ConventionStart[]): DifferenceNode[] =>
+  starts.map(({ fits, rivals }) =>
     fits.reduce(
       (node, fit, k) =>
         createChild(node, fit, {
@@ -350,6 +376,9 @@ interface Acted {
 const computeRounding = (outside: OutsideLevels, t: number): number =>
   (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
 
+/** Subjects of conventions whose effect is nearly a constant rate. */
+const OF_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
+
 /** Returns true for a convention that makes no more returns agree than it ends the agreement of. */
 function isRefutedLater(
   { candidate }: ChosenCandidate,
@@ -359,7 +388,7 @@ function isRefutedLater(
 ): boolean {
   if (candidate.date !== null || ratios === null || left.size === 0) return false;
   const without = Float64Array.from(outside.days, (day, t) => levelOn(own, day) / ratios[t]!);
-  const isOfRate = candidate.free?.isGradual === true;
+  const isOfRate = candidate.free?.isGradual === true || OF_RATES.has(candidate.subject);
   const support = createSupport({ days: outside.days, levels: without }, outside, !isOfRate)(own);
   return support.reduce((sum, one) => sum + one, 0) <= 0;
 }
@@ -430,6 +459,18 @@ function removeSuperfluous(best: DifferenceNode, start: DifferenceNode, search: 
     search.isBounded = true; // the search has missed this smaller set
     const chain = repeatChoices({ ...start, unexplained: best.unexplained }, others, search);
     if (chain !== null) return removeSuperfluous(chain, start, search);
+  }
+  return best;
+}
+
+/** Gives each rate the fewest digits with which all levels agree. */
+function shortenRates(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
+  for (const [k, choice] of best.chosen.entries()) {
+    const shorter = k < start.chosen.length ? null : findShorterRate(best, choice, search.outside);
+    if (shorter === null) continue;
+    const choices = best.chosen.with(k, { ...choice, candidate: shorter }).slice(start.chosen.length);
+    const node = repeatChoices({ ...start, unexplained: best.unexplained }, choices, search);
+    if (node !== null && isSolved(node, search)) return shortenRates(node, start, search);
   }
   return best;
 }
@@ -918,8 +959,8 @@ function findNearSplit(node: DifferenceNode, search: Search): DifferenceNode | n
   const wanted = Math.log(outside.values[node.agreement.reach]! / outside.values[node.agreement.reach - 1]!);
   const size = Math.abs(wanted - grow(node.own));
   return (
-    listLocalCandidates(createSite(node, day!, search))
-      .filter(({ subject, manner, free }) => subject === 'split' && manner === 'added' && free === undefined)
+    listUnlistedCandidates(createRuleSite(createSite(node, day!, search)))
+      .filter(({ subject, free }) => subject === 'split' && free === undefined)
       .flatMap((candidate) => runFrom(node, candidate, search))
       .filter(({ own }) => Math.abs(wanted - grow(own)) < SPLIT_REST * size)
       .map((fit) => createChild(node, fit, { ...NO_RIVALS, isCertain: true }))[0] ?? null

@@ -118,11 +118,17 @@ export const FAINT_SESSIONS = 20;
  * session are possible, and their effect ends; a change that has its size hardly by chance needs none.
  */
 export function countEvidence({ unexplained }: DifferenceNode, { candidates, expected }: Tried): number {
-  const [{ manner, edits, date, review, free }] = candidates as [Candidate];
+  const [candidate] = candidates as [Candidate];
+  const { date, review, free } = candidate;
   if (date !== null && review === undefined && free === undefined && expected! < CHANCE_ALONE) return 0;
-  const isMoved = (manner === 'early' || manner === 'late') && edits[0]?.kind === 'action';
-  return isMoved && unexplained.breaks.length === 0 ? 1 : Infinity;
+  return isMoved(candidate) && unexplained.breaks.length === 0 ? 1 : Infinity;
 }
+
+const isMoved = ({ manner, edits: [edit] }: Candidate): boolean =>
+  (manner === 'early' || manner === 'late') && edit?.kind === 'action';
+
+/** Returns true for a change whose effect on the level ends: a moved event, or a price or rate on some sessions. */
+export const isPassing = (candidate: Candidate): boolean => isOfPrice(candidate) || isMoved(candidate);
 
 /** Size of a difference in units of rounding up to which two of many changes explain it by chance. */
 export const PAIR_FAINT = 500;
@@ -233,8 +239,8 @@ export const EVIDENCE_SESSIONS = 4;
 /** Largest expected number of changes that explain a session by chance. */
 export const CHANCE = 0.05;
 
-/** Largest one for a change after which another one begins at once, so that no later session is evidence. */
-export const CHANCE_ALONE = 0.01;
+/** Largest one for a change that explains only its own session. */
+const CHANCE_ALONE = 0.01;
 
 /** Ratio to a difference, and its inverse, between which changes have its size. */
 const SIZE_RATIO = 2;
@@ -260,8 +266,6 @@ export function expectByChance(
     return tried.isConfirmed === true ? 0 : tried.chance! * count;
   }
   const { reach } = node.agreement;
-  // A convention and a change of a review act on the returns of many sessions.
-  if (date === null || review !== undefined) return all.length * computeLaterChance(node, tried, search, reach);
   const { needed, tolerance } = seek(node, search, 1);
   const size = Math.abs(needed[0]!.difference);
   const count = all.filter(({ effect }) => {
@@ -270,7 +274,11 @@ export function expectByChance(
   }).length;
   const width = Math.min(tolerance, measureWidth(node, tried, search));
   const ofSession = (count * 2 * width) / ((SIZE_RATIO - 1 / SIZE_RATIO) * size);
-  return ofSession * computeLaterChance(node, tried, search);
+  const expected = ofSession * computeLaterChance(node, tried, search);
+  // A convention and a change of a review act on the returns of many sessions.
+  return date === null || review !== undefined
+    ? Math.min(expected, all.length * computeLaterChance(node, tried, search, reach))
+    : expected;
 }
 
 /** Returns the relative width of the range in which the rounded levels before and after a change determine its effect. */
@@ -300,7 +308,8 @@ const isOfPrice = ({ date, edits: [edit] }: Candidate): boolean =>
 
 /**
  * Returns the probability that changes agree by chance with the returns from a position on up to the next difference: the
- * product of the rounding of each return over the change of it. The end of a wrong price is no evidence.
+ * product of the rounding of each return over the change of it. For a wrong price they are those up to its last session:
+ * its end is no evidence.
  */
 export function computeLaterChance(
   { own, agreement }: DifferenceNode,
@@ -308,11 +317,14 @@ export function computeLaterChance(
   { outside }: Search,
   from: number = agreement.reach + AHEAD + 1,
 ): number {
-  if (brief !== undefined || candidates.some(isOfPrice)) return 1;
+  if (brief !== undefined) return 1;
+  const price = candidates.find(isOfPrice);
+  const first = price === undefined ? from : agreement.reach + 1;
+  const last = price === undefined ? Infinity : findLastAtMost(outside.days, price.through!) + 1;
   let chance = 1;
-  const end = Math.min(reach, from + RETURNS_MAX);
+  const end = Math.min(reach, first + RETURNS_MAX, last);
   const ratio = (t: number): number => levelOn(changed, outside.days[t]!) / levelOn(own, outside.days[t]!);
-  for (let t = from; t < end; t++) {
+  for (let t = first; t < end; t++) {
     const value = outside.values[t]!;
     const move = Math.abs(ratio(t) / (t === 0 ? 1 : ratio(t - 1)) - 1);
     const rounding = (4 * computeTolerance(outside, value)) / value;

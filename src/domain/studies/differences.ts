@@ -51,7 +51,6 @@ import {
   agreesUpTo,
   AHEAD,
   CHANCE,
-  CHANCE_ALONE,
   complete,
   countAhead,
   countEvidence,
@@ -62,6 +61,7 @@ import {
   findRuleSession,
   findSingleDays,
   isLargeFor,
+  isPassing,
   OPENED,
   reportSession,
   type Search,
@@ -308,8 +308,8 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
 
 /**
  * Returns the changes with a session without an explanation within few sessions before or after them, and those that
- * explain a session by chance where causes are left that are not known, or where the next cause begins at once. One
- * that many others of its session do as well by chance is none. The changes of the start are not contradicted.
+ * explain a session by chance where causes are left that are not known, or together with the next cause if it begins at
+ * once. The changes of the start are not contradicted.
  */
 function listContradicted(
   { chosen, unexplained, own }: DifferenceNode,
@@ -320,23 +320,34 @@ function listContradicted(
   const others = new Set(chosen.map((one) => days[one.position]!));
   const single = findSingleDays(unexplained, days);
   const left = new Set([...unexplained.breaks, ...unexplained.skipped]);
-  const unknown = left.size - single.size;
-  return chosen.slice(start.chosen.length).filter((cause) => {
-    const { position, candidate, isCertain } = cause;
-    const ratios = readRatios(cause, own, outside);
-    const expected = cause.expected * computeWholeChance(cause, { ratios, others, left }, outside);
-    const isAlone = chosen.some((one) => one.position > position && one.position <= position + AHEAD);
+  const passing = unexplained.skipped.filter((day) => !single.has(day)).length;
+  const acted = chosen.map((cause) => ({ ratios: readRatios(cause, own, outside), others, left }));
+  const expected = chosen.map((cause, k) => cause.expected * computeWholeChance(cause, acted[k]!, outside));
+  const isOfChance = (k: number): boolean =>
+    chosen.some(
+      ({ position, candidate: { subject } }, j) =>
+        position > chosen[k]!.position &&
+        position <= chosen[k]!.position + AHEAD &&
+        expected[k]! * (subject === 'scale' ? 1 : Math.min(1, expected[j]!)) >= CHANCE,
+    );
+  return chosen.filter(({ position, candidate, isCertain }, k) => {
+    const { subject, date, free } = candidate;
+    // A difference that ends is no sign of an unknown cause of one that lasts.
+    const unknown = unexplained.breaks.length + (isPassing(candidate) ? passing : 0);
     return (
-      candidate.subject !== 'scale' &&
-      (expected * unknown >= CHANCE ||
-        (expected > 1 && candidate.free !== undefined && candidate.subject !== 'price') ||
+      k >= start.chosen.length &&
+      subject !== 'scale' &&
+      (expected[k]! * unknown >= CHANCE ||
+        (expected[k]! > 1 && free !== undefined && date === null) ||
         (unknown > 0 && isOfReviews(candidate)) ||
-        isRefutedLater(cause, own, { ratios, left }, outside) ||
-        (expected >= CHANCE_ALONE && isAlone) ||
+        isRefutedLater(chosen[k]!, own, acted[k]!, outside) ||
+        isOfChance(k) ||
         (!isCertain &&
           days
             .subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD)
-            .some((day) => left.has(day) && !(single.has(day) && isLasting(cause, day, ratios, outside)))))
+            .some(
+              (day) => left.has(day) && !(single.has(day) && isLasting(chosen[k]!, day, acted[k]!.ratios, outside)),
+            )))
     );
   });
 }

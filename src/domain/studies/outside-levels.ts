@@ -115,7 +115,8 @@ export function compareLevels(
   outside: OutsideLevels,
   { breaks, skipped, noise }: Unexplained,
 ): Agreement {
-  const left = new Set([...skipped, ...noise]);
+  const left = new Set(skipped);
+  const small = new Set(noise);
   const state = { low: 0, high: Number.POSITIVE_INFINITY, isFirst: true };
   let s = 0;
   for (let t = 0; t < outside.days.length; t++) {
@@ -132,6 +133,15 @@ export function compareLevels(
     if (state.isFirst && outside.isScaled !== true && Math.abs(level - value) <= tolerance)
       Object.assign(state, { low: 1, high: 1 });
     state.isFirst = false;
+    if (small.has(day)) {
+      // A small difference may last: it widens the range.
+      if (Number.isFinite(state.high))
+        Object.assign(state, {
+          low: Math.min(state.low, (value - tolerance) / level),
+          high: Math.max(state.high, (value + tolerance) / level),
+        });
+      continue;
+    }
     const slack = 1e-15;
     const low = Math.max(state.low, (value - tolerance) / level);
     const high = Math.min(state.high, (value + tolerance) / level);

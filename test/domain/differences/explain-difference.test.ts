@@ -252,6 +252,43 @@ test('two prices that are carried on one session are not stated if rounded level
   expect(sessions.unexplained.map(({ date }) => date)).toContain('2020-01-16');
 });
 
+/** Returns the index of 40 equal weights with a special dividend of two securities on the session 10. */
+function payTwo(first: number, second: number): CandidateTerms {
+  const terms = createRoundedIndex();
+  const pay = (identifier: string, value: number) =>
+    terms.market.actions
+      .filter(({ type }) => type === 'SPECIAL_DIVIDEND')
+      .map((action) => ({ ...action, identifier, value }));
+  const others = terms.market.actions.filter(({ type }) => type !== 'SPECIAL_DIVIDEND');
+  return { ...terms, market: { ...terms.market, actions: [...pay('N00', first), ...others, ...pay('N02', second)] } };
+}
+
+test('values of two events of one session that explain the levels as well are ties', () => {
+  // 0.30 of a price of 100 with a weight of 1 / 40 is 0.075 of a level of 1000: one cent is a quarter of a unit of 2 decimals.
+  const { days, levels } = evaluateTerms(payTwo(1.3, 1));
+  const outside = { days: days.slice(0, 15), values: round(levels.slice(0, 15), 2) };
+  const { causes, reproduced } = explainCase({ terms: payTwo(1, 1), outside, decimals: 2, plants: [] });
+  expect(causes).toHaveLength(1);
+  const names = causes
+    .flatMap((cause) => [cause, ...cause.ties])
+    .map(({ subject, manner, identifier }) => [subject, manner, identifier]);
+  expect(names).toContainEqual(['special_dividend', 'value', 'N00']);
+  expect(names).toContainEqual(['special_dividend', 'value', 'N02']);
+  expect(reproduced).toBe(true);
+});
+
+test('an event whose size hardly any other change has is stated although the next session but one has no explanation', () => {
+  // 4.00 of a price of 100 with a weight of 1 / 40 are 10 basis points, which are 10,000 units of 4 decimals.
+  const { days, levels } = evaluateTerms(payTwo(0, 1));
+  const values = levels.map((level, t) => level * (t >= 11 ? 1.00071 : 1));
+  const outside = { days, values: round(values, 4) };
+  const { causes, sessions } = explainCase({ terms: payTwo(4, 1), outside, decimals: 4, plants: [] });
+  expect(causes.map(({ subject, manner, identifier }) => [subject, manner, identifier])).toEqual([
+    ['special_dividend', 'ignored', 'N00'],
+  ]);
+  expect(sessions.unexplained.map(({ date }) => date)).toEqual([formatDay(days[11]!)]);
+});
+
 test('a change of scale is tied with one on a session before it that has no level from outside', () => {
   const { causes, reproduced } = explainRounded(createRoundedIndex(), { skipped: [19], scaledFrom: 19 });
   expect(causes.map(({ subject, date, value }) => [subject, date, value])).toEqual([['scale', '2020-01-31', 10]]);

@@ -428,6 +428,9 @@ const listCalendarCandidates = (): Candidate[] =>
     }),
   );
 
+/** Sum of the two usual numbers of days per year. */
+export const BOTH_DAY_COUNTS = 360 + 365;
+
 function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
   const document = terms.documents[terms.indexId]!;
   if (!isOverlayDocument(document)) return listFees(terms, USUAL_ACCRUALS);
@@ -465,7 +468,15 @@ function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
   const isFee = spec.type === 'fee' || spec.type === 'decrement';
   return [
     ...(basis === 360 || basis === 365
-      ? [create('day_count', 'value', { basis: 725 - basis }, `counts ${725 - basis} days per year`, 725 - basis)]
+      ? [
+          create(
+            'day_count',
+            'value',
+            { basis: BOTH_DAY_COUNTS - basis },
+            `counts ${BOTH_DAY_COUNTS - basis} days per year`,
+            BOTH_DAY_COUNTS - basis,
+          ),
+        ]
       : []),
     ...(isFee && typeof spec['percent'] === 'number'
       ? [create('fee', 'ignored', { percent: 0 }, 'subtracts nothing')]

@@ -9,7 +9,7 @@ import {
   listLocalCandidates,
   listUnlistedCandidates,
 } from './difference-candidates.js';
-import { listConventions, listConversions } from './difference-conventions.js';
+import { BOTH_DAY_COUNTS, listConventions, listConversions } from './difference-conventions.js';
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import {
   isOfReviews,
@@ -60,6 +60,7 @@ import {
   findEvidence,
   findRuleSession,
   findSingleDays,
+  giveValue,
   isLargeFor,
   isPassing,
   OPENED,
@@ -75,6 +76,7 @@ import {
   compareLevels,
   computeTolerance,
   computeUnit,
+  countDecimals,
   countEqualReturns,
   findDecimals,
   fitScale,
@@ -210,6 +212,9 @@ interface Explained {
 /** Maximum number of times that conventions are added to those from which causes are searched. */
 const START_ROUNDS = 2;
 
+/** Sessions over those that agree first, below which a first cause is seen without conventions. */
+const VISIBLE_PART = 4;
+
 /** Searches the causes from the run in one variant. */
 function explainVariant(start: DifferenceNode, currency: string | null, search: Search): Explained {
   search.refuted.clear();
@@ -226,14 +231,17 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
     }
     return best !== before;
   };
-  // Where hardly any return agrees, conventions come first.
-  const isHidden = 2 * countEqualReturns(converted.own, search.outside) < search.outside.days.length;
+  // Where hardly any return agrees, and no long beginning does, conventions come first.
+  const { length } = search.outside.days;
+  const isHidden =
+    2 * countEqualReturns(converted.own, search.outside) < length && VISIBLE_PART * converted.agreement.reach < length;
   follow([...(isHidden ? listOtherStarts(converted, null, search) : []), converted]);
   for (let k = 0; k < START_ROUNDS && countUnexplained(best!) > 0; k++)
     if (!follow(listOtherStarts(first, best, search).filter(({ own }) => own !== first.own))) break;
   if (countLeft(best!) > 0) follow(createStarts(first, listRateStarts(first, search)));
   follow(listRepeated(converted, best!, search));
-  return { start, best: shortenRates(removeSuperfluous(best!, converted, search), converted, search) };
+  const needed = dropDayCount(removeSuperfluous(best!, converted, search), converted, search);
+  return { start, best: shortenRates(needed, converted, search) };
 }
 
 /** Returns the number of sessions without an explanation. Small differences of many sessions are those of another rounding. */
@@ -331,23 +339,22 @@ function listContradicted(
         expected[k]! * (subject === 'scale' ? 1 : Math.min(1, expected[j]!)) >= CHANCE,
     );
   return chosen.filter(({ position, candidate, isCertain }, k) => {
-    const { subject, date, free } = candidate;
+    const { subject, date, free, value } = candidate;
     // A difference that ends is no sign of an unknown cause of one that lasts.
     const unknown = unexplained.breaks.length + (isPassing(candidate) ? passing : 0);
+    const isNearLeft = days
+      .subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD)
+      .some((day) => left.has(day) && !(single.has(day) && isLasting(chosen[k]!, day, acted[k]!.ratios, outside)));
+    if (k < start.chosen.length) return false;
+    // A small change of scale next to sessions without an explanation can be another cause of them.
+    if (subject === 'scale') return isNearLeft && Math.abs(Math.log(value!)) < SCALE_LOG;
     return (
-      k >= start.chosen.length &&
-      subject !== 'scale' &&
-      (expected[k]! * unknown >= CHANCE ||
-        (expected[k]! > 1 && free !== undefined && date === null) ||
-        (unknown > 0 && isOfReviews(candidate)) ||
-        isRefutedLater(chosen[k]!, own, acted[k]!, outside) ||
-        isOfChance(k) ||
-        (!isCertain &&
-          days
-            .subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD)
-            .some(
-              (day) => left.has(day) && !(single.has(day) && isLasting(chosen[k]!, day, acted[k]!.ratios, outside)),
-            )))
+      expected[k]! * unknown >= CHANCE ||
+      (expected[k]! > 1 && free !== undefined && date === null) ||
+      (unknown > 0 && isOfReviews(candidate)) ||
+      isRefutedLater(chosen[k]!, own, acted[k]!, outside) ||
+      isOfChance(k) ||
+      (!isCertain && isNearLeft)
     );
   });
 }
@@ -432,6 +439,7 @@ function computeWholeChance(
 function removeContradicted(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
   const [contradicted] = listContradicted(best, start, search);
   if (contradicted === undefined) return best;
+  search.contradicted.add(toKey(contradicted.candidate));
   const kept = best.chosen.slice(start.chosen.length, best.chosen.indexOf(contradicted));
   let current = repeatChoices(start, kept, search);
   if (current === null) return start;
@@ -472,6 +480,29 @@ function removeSuperfluous(best: DifferenceNode, start: DifferenceNode, search: 
     if (chain !== null) return removeSuperfluous(chain, start, search);
   }
   return best;
+}
+
+/** Significant digits of a rate after another day count, and decimals by which it must be shorter than the rate with it. */
+const RATE_DIGITS = 6;
+const DECIMALS_FEWER = 3;
+
+/** Removes a day count that only makes a short fee a long number. */
+function dropDayCount(best: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
+  const choices = best.chosen.slice(start.chosen.length);
+  const basis = choices.find(({ candidate }) => candidate.subject === 'day_count')?.candidate.value;
+  if (basis == null) return best;
+  const rest = choices.flatMap((choice) => {
+    const { candidate } = choice;
+    if (candidate.subject === 'day_count') return [];
+    const { found, free, subject } = candidate;
+    if (subject !== 'fee' || free?.isGradual !== true || found === undefined) return [choice];
+    const fee = Number(((found * (BOTH_DAY_COUNTS - basis)) / basis).toPrecision(RATE_DIGITS));
+    const isShorter = countDecimals(fee) + DECIMALS_FEWER <= countDecimals(found);
+    return isShorter ? [{ ...choice, candidate: giveValue(candidate, fee) }] : [];
+  });
+  if (rest.length !== choices.length - 1) return best;
+  const node = repeatChoices({ ...start, unexplained: best.unexplained }, rest, search);
+  return node !== null && isSolved(node, search) ? node : best;
 }
 
 /** Gives each rate the fewest digits with which all levels agree. */
@@ -922,6 +953,9 @@ function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): Di
 /** Largest width of the range of a scale in units of its last decimal: a number in it is then hardly there by chance. */
 const SCALE_WIDTH = 0.02;
 
+/** Most decimals of a scale. */
+const SCALE_DECIMALS = 4;
+
 /** Sessions that must agree after a change of scale. */
 const SCALE_SESSIONS = 3;
 
@@ -929,7 +963,11 @@ const SCALE_SESSIONS = 3;
 const SCALE_LOG = 0.4;
 
 /** Returns the state in which the outside levels have another scale from a difference on, if it is a round number. */
-function findScaleChange(node: DifferenceNode, { outside }: Search, isOnlyLarge = false): DifferenceNode | null {
+function findScaleChange(
+  node: DifferenceNode,
+  { outside, contradicted }: Search,
+  isOnlyLarge = false,
+): DifferenceNode | null {
   const { reach, low, high } = node.agreement;
   const day = outside.days[reach]!;
   const { breaks } = node.unexplained;
@@ -938,9 +976,11 @@ function findScaleChange(node: DifferenceNode, { outside }: Search, isOnlyLarge 
   const [from, to] = [later.low / high, later.high / low];
   const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;
   if (later.reach < reach + (isLarge && !isOnlyLarge ? 1 : SCALE_SESSIONS) || (isOnlyLarge && !isLarge)) return null;
-  const value = findRoundNumber(from, to) ?? invert(findRoundNumber(1 / to, 1 / from));
+  // A scale is a number with few decimals or the inverse of an integer.
+  const value = findRoundNumber(from, to, SCALE_DECIMALS) ?? invert(findRoundNumber(1 / to, 1 / from, 0));
   const rescaled = value === null ? null : changeScale(node, value, outside);
-  return rescaled !== null && rescaled.agreement.reach > reach ? rescaled : null;
+  if (rescaled === null || contradicted.has(toKey(rescaled.chosen.at(-1)!.candidate))) return null;
+  return rescaled.agreement.reach > reach ? rescaled : null;
 }
 
 /** Changes of scale that are tried where something else happens on their session, and the largest logarithm of the rest. */
@@ -1020,8 +1060,8 @@ function changeScale(node: DifferenceNode, value: number, outside: OutsideLevels
 const invert = (value: number | null): number | null => (value === null ? null : 1 / value);
 
 /** Returns a number with few decimals in a range that is narrow for it. Returns null if there is none. */
-function findRoundNumber(from: number, to: number): number | null {
-  for (let decimals = 0; decimals <= 4; decimals++) {
+function findRoundNumber(from: number, to: number, most: number): number | null {
+  for (let decimals = 0; decimals <= most; decimals++) {
     const value = roundHalfAwayFromZero((from + to) / 2, decimals);
     if (value > 0 && value >= from && value <= to && to - from < SCALE_WIDTH * computeUnit(decimals)) return value;
   }

@@ -64,6 +64,8 @@ test.each([
   ['a review a session early, with weights fixed at its effect', 102],
   ['a review a session early, with another cap', 200],
   ['a rights issue and a dividend of another type on one day', 254],
+  ['points of a decrement that another day count would make a long number', 3039],
+  ['a spin-off that is left out, after which each return differs', 3053],
 ])('%s: the planted causes are named, and no other', (_, seed) => {
   const planted = createWideCase(seed)!;
   const { causes, reproduced } = explainCase(planted);
@@ -100,6 +102,7 @@ function explainRounded(
     from = 0,
     decimals = 6,
     scaledFrom = Infinity,
+    factor = 10,
   }: {
     readonly skipped?: readonly number[];
     readonly scale?: number;
@@ -107,11 +110,12 @@ function explainRounded(
     readonly decimals?: number;
     /** Position of the first level that is ten times as large. */
     readonly scaledFrom?: number;
+    readonly factor?: number;
   } = {},
 ) {
   const { days, levels } = evaluateTerms(changed);
   const used = [...days.keys()].filter((t) => t >= from && !skipped.includes(t));
-  const values = Float64Array.from(used, (t) => scale * levels[t]! * (t >= scaledFrom ? 10 : 1));
+  const values = Float64Array.from(used, (t) => scale * levels[t]! * (t >= scaledFrom ? factor : 1));
   const outside = { days: Int32Array.from(used, (t) => days[t]!), values: round(values, decimals) };
   return explainCase({ terms: createRoundedIndex(), outside, decimals, plants: [] });
 }
@@ -294,6 +298,16 @@ test('a change of scale is tied with one on a session before it that has no leve
   expect(causes.map(({ subject, date, value }) => [subject, date, value])).toEqual([['scale', '2020-01-31', 10]]);
   expect(causes[0]!.ties.map(({ subject, date }) => [subject, date])).toEqual([['scale', '2020-01-30']]);
   expect(reproduced).toBe(true);
+});
+
+test.each([
+  [1 / 4, [0.25]],
+  [1.01, [1.01]],
+  [100 / 99, []],
+])('a change of scale is a number with few decimals or the inverse of an integer: %d', (factor, values) => {
+  const { causes, sessions } = explainRounded(createRoundedIndex(), { scaledFrom: 19, factor });
+  expect(causes.map(({ value }) => value)).toEqual(values);
+  expect(sessions.unexplained).toHaveLength(1 - values.length);
 });
 
 test('a change of scale is found on the session of an event that is left out', () => {

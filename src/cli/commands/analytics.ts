@@ -15,7 +15,6 @@ import { formatTable } from '../terminal.js';
 import { formatDay } from '#domain/base/time.js';
 import { EVENT_KINDS, type EventKind } from '#domain/definition/index-schedule.js';
 import type { Mapping } from '#domain/definition/mapping.js';
-import { listSteps } from '#domain/studies/difference-steps.js';
 import { FACTOR_ESTIMATORS } from '#domain/risk/model-terms.js';
 import { UsageError } from '../usage.js';
 import { readJsonFile, readTextFile } from './command-line.js';
@@ -612,7 +611,9 @@ interface ListedStep extends Omit<DifferenceStep, 'causes'> {
 }
 
 const listOwnSteps = ({ causes, steps }: DifferencesView): ListedStep[] =>
-  listSteps({ causes, steps }).map((step) => ({ ...step, causes: step.causes.map((k) => causes[k]!) }));
+  steps === undefined
+    ? causes.map((cause) => ({ ...cause, causes: [cause] }))
+    : steps.map((step) => ({ ...step, causes: step.causes.map((k) => causes[k]!) }));
 
 const CSV_HEADER = [
   'date',

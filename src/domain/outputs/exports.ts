@@ -1,7 +1,6 @@
 import { DEFAULT_RISK_WINDOW } from '../analytics/returns.js';
 import type { AccountOutcome, SolvedResult } from '../personal/account-result.js';
-import type { Difference } from '../studies/difference-result.js';
-import { listSteps } from '../studies/difference-steps.js';
+import type { Difference, DifferenceStep } from '../studies/difference-result.js';
 
 /** Kinds of values in a column: a day, a text, a number, or an integer count. */
 export type ColumnType = 'date' | 'text' | 'number' | 'count';
@@ -211,6 +210,10 @@ export const DIFFERENCE_TABLES = {
 
 export type DifferenceTable = keyof typeof DIFFERENCE_TABLES;
 export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [DifferenceTable, ...DifferenceTable[]]; // Object.keys returns plain strings.
+
+/** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
+export const listSteps = ({ steps, causes }: Pick<Difference, 'causes' | 'steps'>): readonly DifferenceStep[] =>
+  steps ?? causes.map(({ sentence, sessions, effect_bps }, k) => ({ causes: [k], sentence, sessions, effect_bps }));
 
 type ExportedDifference = Pick<Difference, 'causes' | 'sessions' | 'remaining' | 'steps'>;
 

@@ -11,21 +11,22 @@ import {
 } from './difference-candidates.js';
 import { BOTH_DAY_COUNTS, listConventions, listConversions } from './difference-conventions.js';
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
+import type { OutsideComposition } from './difference-parts.js';
 import {
+  listLocalSets,
   isOfReviews,
   listFreePairs,
   listFixedPairs,
   listRetypedPairs,
   measureConventions,
-} from './difference-pairs.js';
-import type { OutsideComposition } from './difference-parts.js';
-import { listLocalSets } from './difference-sets.js';
-import { findShorterRate, listRateStarts } from './difference-rates.js';
+} from './difference-sets.js';
 import {
   type ConventionStart,
   createSupport,
   findChained,
+  findShorterRate,
   listConventionsAt,
+  listRateStarts,
   listStarts,
   runFrom,
 } from './difference-starts.js';

@@ -1,5 +1,5 @@
 import { LIMIT_RULES } from '#domain/definition/compliance.js';
-import { listSteps } from '#domain/studies/difference-steps.js';
+import { listSteps } from '#domain/outputs/exports.js';
 import type { BlockOf, LiteralTable, TableSource } from '#domain/outputs/report-templates.js';
 import type { Cause, ShownDifference } from '#domain/studies/difference-result.js';
 import { createNotePart, createTitlePart, type Drawing, type DrawingContext, requireFigures } from './blocks.js';

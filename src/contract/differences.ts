@@ -166,7 +166,7 @@ const UnexplainedSession = defineObject(() => ({
   difference_bps: BPS,
   single: z.literal(true).optional().meta({
     description:
-      'Present if the levels before and after the session agree: an error of the outside level of this session only.',
+      'Present if the levels before and after the session agree: the outside level of this session, or a price of the run on it, is wrong.',
   }),
   sentence: z
     .string()

@@ -51,7 +51,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     await table.getByRole('rowheader', { name: levels[100]!.date }).waitFor();
     expect(await table.getByRole('rowheader').count()).toBe(1);
     expect(await table.getByText('500.0000 bps').count()).toBe(1);
-    expect(await table.getByText('an error of the outside level of this session only').count()).toBe(1);
+    expect(await table.getByText('or a price of the run on it, is wrong').count()).toBe(1);
     // The result names its levels, and stays on the page after a reload.
     await page.reload();
     await page.getByText(`published.csv: 190 levels, ${levels[0]!.date} to ${levels[189]!.date}`).waitFor();

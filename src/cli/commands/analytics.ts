@@ -519,7 +519,7 @@ async function readLevelsFile(
 ): Promise<{ readonly date: string; readonly value: number }[]> {
   const { splitLines } = await import('#domain/personal/read-account.js');
   const { parseCsvRows } = await import('#market/formats/csv-rows.js');
-  const { createDayReader, createNumberReader } = await import('#market/mapping/written-values.js');
+  const { createDayReader, createNumberReader, MISSING_NUMBER } = await import('#market/mapping/written-values.js');
   const { columns, skip_rows: skipped, date_format: format } = mapping;
   const { header, rows } = await parseCsvRows(skipLines(splitLines(createReadStream(file)), skipped)).catch(
     (cause: unknown) =>
@@ -554,7 +554,7 @@ async function readLevelsFile(
   const levels: { date: string; value: number }[] = [];
   for await (const { cells, number } of rows) {
     const [date = '', cell = ''] = [cells[dateAt], cells[valueAt]];
-    if (cell === '') continue;
+    if (cell === '' || MISSING_NUMBER.test(cell)) continue;
     const [day, value] = [readDay(date), readNumber(cell)];
     const line = `line ${number + skipped} of ${file}`;
     if (day == null)
@@ -563,7 +563,7 @@ async function readLevelsFile(
       );
     if (value === undefined)
       throw new UsageError(
-        `${line} has the level ${cell}, which is not a number; --mapping states decimal and thousands`,
+        `${line} has the level ${cell}, which is not a number; --mapping names a file that states decimal and thousands, such as ${MAPPING_EXAMPLE}`,
       );
     levels.push({ date: formatDay(day), value });
   }
@@ -575,13 +575,16 @@ async function* skipLines(lines: AsyncGenerator<Buffer>, count: number): AsyncGe
   for await (const line of lines) if (skipped++ >= count) yield line;
 }
 
+const MAPPING_EXAMPLE = '{"columns":{"date":"Date","value":"Close"},"date_format":"DD.MM.YYYY","decimal":","}';
+
 /** Reads the mapping of a file of levels: the output of `inspect --out`, or a mapping only. */
 async function readLevelsMapping(file: string | undefined): Promise<Mapping> {
   const { Mapping: schema } = await import('#domain/definition/mapping.js');
   if (file === undefined) return schema.parse({});
   const read = await readJsonFile<Partial<Record<'mapping', unknown>>>(file);
   const { data, error } = schema.safeParse(read.mapping ?? read);
-  if (data === undefined) throw new UsageError(`${file} is not a mapping: ${error.issues[0]?.message}`);
+  if (data === undefined)
+    throw new UsageError(`${file} is not a mapping such as ${MAPPING_EXAMPLE}: ${error.issues[0]?.message}`);
   return data;
 }
 

@@ -212,7 +212,10 @@ export type DifferenceTable = keyof typeof DIFFERENCE_TABLES;
 export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [DifferenceTable, ...DifferenceTable[]]; // Object.keys returns plain strings.
 
 /** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
-export const listSteps = ({ steps, causes }: Pick<Difference, 'causes' | 'steps'>): readonly DifferenceStep[] =>
+export const listDifferenceSteps = ({
+  steps,
+  causes,
+}: Pick<Difference, 'causes' | 'steps'>): readonly DifferenceStep[] =>
   steps ?? causes.map(({ sentence, sessions, effect_bps }, k) => ({ causes: [k], sentence, sessions, effect_bps }));
 
 type ExportedDifference = Pick<Difference, 'causes' | 'sessions' | 'remaining' | 'steps'>;
@@ -230,7 +233,7 @@ const DIFFERENCE_ROWS: Readonly<Record<DifferenceTable, (difference: ExportedDif
   unexplained: ({ sessions }) =>
     sessions.unexplained.map(({ date, difference_bps, sentence = null }) => ({ date, difference_bps, sentence })),
   remaining: (difference) =>
-    [0, ...listSteps(difference).map(({ causes }) => causes.at(-1)! + 1)].flatMap((removed) =>
+    [0, ...listDifferenceSteps(difference).map(({ causes }) => causes.at(-1)! + 1)].flatMap((removed) =>
       difference.remaining.dates.map((date, t) => ({
         date,
         removed,

@@ -336,7 +336,8 @@ function listUnexplained(
 }
 
 const UNEXPLAINED_SENTENCES = {
-  single: 'The level returns on the next session: an error of the outside level of this session only.',
+  single:
+    'The levels agree again on the next session: the outside level of this session, or a price of the run on it, is wrong.',
   step: 'No change explains the step. Later sessions are compared from the new level on.',
   noise: 'A unit of the last digit: no cause is searched.',
   other: 'No change explains the difference.',

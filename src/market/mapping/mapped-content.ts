@@ -62,7 +62,13 @@ import {
   type WideColumns,
 } from './columns.js';
 import { wrapFooters } from './footers.js';
-import { createCountMarks, createDayReader, createInstantReader, createNumberReader } from './written-values.js';
+import {
+  createCountMarks,
+  createDayReader,
+  createInstantReader,
+  createNumberReader,
+  MISSING_NUMBER,
+} from './written-values.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 
 /** Problems of the texts in a column that the mapping does not name. */
@@ -130,9 +136,6 @@ const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE
 /** Largest 64-bit integer, with which vendors of fixed-point prices mark a missing one. */
 const UNDEFINED_FIXED_POINT = 2 ** 63;
 
-/** Matches texts that vendors write for a missing number. */
-const MISSING_TEXT = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
-
 interface MappedFile extends MarketFile {
   /** Target name of each column. */
   readonly names: readonly string[];
@@ -187,7 +190,7 @@ function createMappedCells(mapping: Mapping, problems: Problems, { rows, texts }
    */
   function refuseNumber(file: MarketFile, column: number, text: string, row: number): void {
     const name = (file as MappedFile).names[column]!; // files are opened as MappedFile
-    if (MISSING_TEXT.test(text)) return;
+    if (MISSING_NUMBER.test(text)) return;
     if (isKnownColumn('market', name) || name === ADJUSTED_CLOSE || Object.hasOwn(mapping.columns, name)) {
       rows.refuseNumber(file, column, text);
       return;

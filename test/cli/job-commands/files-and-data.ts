@@ -241,7 +241,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const lines = rows.map(
       ({ date, price }) => `${String(date).split('-').toReversed().join('.')};${String(price).replace('.', ',')}`,
     );
-    await writeFile(file, `A vendor\nDatum;Schluss\n${lines.join('\n')}\n`);
+    await writeFile(file, `A vendor\nDatum;Schluss\n25.12.2019;.\n${lines.join('\n')}\n`);
     const columns = { date: 'Datum', value: 'Schluss' };
     const terms = { columns, date_format: 'DD.MM.YYYY', decimal: ',', skip_rows: 1 };
     await writeFile(mapping, JSON.stringify(terms));
@@ -260,7 +260,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(csv.status).toBe(1);
     const [head, row, ...more] = csv.out.trim().split('\r\n').slice(-2);
     expect(head).toMatch(/^date,through,subject,.*,step,difference_bps,sentence$/);
-    expect(row).toMatch(new RegExp(`^${String(rows[30]!['date'])},.*,unexplained,.*this session only`));
+    expect(row).toMatch(new RegExp(`^${String(rows[30]!['date'])},.*,unexplained,.*agree again on the next session`));
     expect(more).toEqual([]);
     await writeFile(mapping, JSON.stringify({ ...terms, columns: { date: 'Tag', value: 'Schluss' } }));
     expect(await ask(words)).toMatchObject({ status: 64, err: expect.stringContaining('no column Tag') });

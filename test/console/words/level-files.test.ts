@@ -4,20 +4,32 @@ import {
   listHints,
   openLevelFile,
   parseDate,
-  proposeMapping,
-  readLevels,
+  proposeLevelMapping,
+  readLevelFile,
 } from '#console/pages/data/level-file.js';
 
 /** Returns the levels of a text as it is read without an answer of the user, or the questions. */
 function read(text: string, answers: Partial<LevelMapping> = {}) {
   const file = openLevelFile(text);
-  const { mapping, unsure } = proposeMapping(file, answers);
+  const { mapping, unsure } = proposeLevelMapping(file, answers);
   if (unsure.length > 0) return unsure.map(({ member }) => member);
-  const levels = readLevels(file, mapping);
+  const levels = readLevelFile(file, mapping);
   return 'problem' in levels ? levels.problem : levels.levels.map(({ date, value }) => `${date} ${value}`);
 }
 
 test.each([
+  ['no line', '', 'has 0 levels; a comparison needs at least 2.'],
+  ['a header only', 'date,value\n', 'has 0 levels; a comparison needs at least 2.'],
+  [
+    'marks of holidays',
+    'DATE,DJIA\n2024-01-01,.\n2024-01-02,100\n2024-01-03,101\n',
+    ['2024-01-02 100', '2024-01-03 101'],
+  ],
+  [
+    'missing numbers',
+    'date,value\n2024-01-01,N/A\n2024-01-02,100\n2024-01-03,101\n',
+    ['2024-01-02 100', '2024-01-03 101'],
+  ],
   ['ISO dates', 'date,value\n2024-06-27,100.5\n2024-06-28,101\n', ['2024-06-27 100.5', '2024-06-28 101']],
   [
     'a spreadsheet with a decimal comma',

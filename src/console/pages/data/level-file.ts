@@ -87,6 +87,9 @@ export function parseDate(cell: string, order: DateOrder): string | null {
 
 const NUMBER = /^[-+]?[\d.,'\s]*\d$/;
 
+/** Matches texts that vendors write for a missing number, as imports do. */
+const MISSING_LEVEL = /^(null|none|n\/?a|#n\/a( n\/a)?|-+|\.|)$/i;
+
 /** Cells from which the format of a column is found. */
 const SAMPLE = 2000;
 
@@ -95,13 +98,16 @@ const SAMPLE = 2000;
  * @param known members that the user chose
  * @returns also the other members that the file does not determine
  */
-export function proposeMapping(
+export function proposeLevelMapping(
   { columns, lines }: LevelFile,
   known: Partial<LevelMapping> = {},
 ): { readonly mapping: LevelMapping; readonly unsure: readonly UnsureMember[] } {
   const unsure: UnsureMember[] = [];
   const read = (column: number): string[] =>
-    lines.slice(0, SAMPLE).flatMap(({ cells }) => (cells[column] ? [cells[column]] : []));
+    lines.slice(0, SAMPLE).flatMap(({ cells }) => {
+      const cell = cells[column] ?? '';
+      return MISSING_LEVEL.test(cell) ? [] : [cell];
+    });
   const all = columns.map((_, column) => ({ column, name: columns[column]!.toLowerCase(), cells: read(column) }));
   const choose = (member: 'date' | 'value', found: typeof all, usual: readonly string[]): number | undefined => {
     if (known[member] !== undefined) return known[member];
@@ -146,6 +152,7 @@ export function proposeMapping(
 
 /** Returns the order of dates; null if the months and days can be exchanged. Sessions are ascending or descending, and on weekdays. */
 function findOrder(cells: readonly string[]): DateOrder | null {
+  if (cells.length === 0) return 'YMD';
   const fits = ORDERS.flatMap((order) => {
     const dates = cells.map((cell) => parseDate(cell, order));
     return dates.every((date) => date !== null) ? [{ order, dates }] : [];
@@ -185,8 +192,8 @@ function parseNumber(cell: string, decimal: LevelMapping['decimal']): number {
 
 export type LevelsOfFile = ReadLevels | { readonly problem: string };
 
-/** Reads the levels of a file by date. Lines without a level are left out. */
-export function readLevels(
+/** Reads the levels of a file by date. Lines without a level, such as those of holidays, are left out. */
+export function readLevelFile(
   { lines }: LevelFile,
   { date: dateAt, value: valueAt, order, decimal }: LevelMapping,
 ): LevelsOfFile {
@@ -195,7 +202,7 @@ export function readLevels(
   let written = 0;
   for (const { line, cells } of lines) {
     const [text = '', cell = ''] = [cells[dateAt], cells[valueAt]];
-    if (cell === '') continue;
+    if (MISSING_LEVEL.test(cell)) continue;
     const date = parseDate(text, order);
     if (date === null)
       return { problem: `line ${line} has the date ${text}; dates are written as 2024-06-28, 6/28/2024 or 28.6.2024.` };

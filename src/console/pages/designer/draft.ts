@@ -217,7 +217,7 @@ export function applyChanges(first: JsonObject, text: string | null): JsonObject
  * Applies a patch to a document. Items are inserted into lists.
  * @source RFC 6902
  */
-export const applyPatch = (
+export const patchDraft = (
   document: JsonObject,
   operations: readonly { readonly op: 'add' | 'remove' | 'replace'; readonly path: string; readonly value?: unknown }[],
 ): JsonObject =>

@@ -33,12 +33,12 @@ import {
   type LevelMapping,
   listHints,
   openLevelFile,
-  proposeMapping,
-  readLevels,
+  proposeLevelMapping,
+  readLevelFile,
   type ReadLevels,
   type UnsureMember,
 } from '../data/level-file.js';
-import { applyPatch, keepDraft, readDraft } from '../designer/draft.js';
+import { patchDraft, keepDraft, readDraft } from '../designer/draft.js';
 import type { RunPartProps } from './run-tabs.js';
 
 type Variant = 'price' | 'total' | 'net';
@@ -160,9 +160,9 @@ interface FileReading {
 
 /** Reads a file unless a member of its mapping is unsure. */
 function readFile(file: LevelFile, answers: Partial<LevelMapping>): FileReading {
-  const { mapping, unsure } = proposeMapping(file, answers);
+  const { mapping, unsure } = proposeLevelMapping(file, answers);
   if (unsure.length > 0) return { mapping, unsure, problem: null, read: null };
-  const read = readLevels(file, mapping);
+  const read = readLevelFile(file, mapping);
   return 'problem' in read
     ? { mapping, unsure, problem: read.problem, read: null }
     : { mapping, unsure, problem: null, read };
@@ -420,7 +420,7 @@ function Explanation({ id, view, store, at }: ExplanationProps) {
         {sessions.unexplained.length > 0 && (
           <WrittenTable
             label="Sessions without an explanation"
-            heads={['Session', 'Difference, largest first', 'What it shows']}
+            heads={['Session', 'Outside less own, largest first', 'What it shows']}
           >
             {largestFirst.map(({ date, difference_bps: size, sentence }) => (
               <tr key={date}>
@@ -543,11 +543,14 @@ function StepDetails({ id, step, steps, store }: StepDetailsProps) {
         <pre>{JSON.stringify(changes.length === 1 ? changes[0] : changes, null, 2)}</pre>
       </details>
       {ties.length > 0 && (
-        <ul aria-label="Causes that explain the sessions equally well">
-          {ties.map((tie) => (
-            <li key={tie.sentence}>{tie.sentence}</li>
-          ))}
-        </ul>
+        <>
+          <p class="quiet">Instead of it, one of these explains the sessions equally well:</p>
+          <ul aria-label="Causes that explain the sessions equally well">
+            {ties.map((tie) => (
+              <li key={tie.sentence}>{tie.sentence}</li>
+            ))}
+          </ul>
+        </>
       )}
     </details>
   );
@@ -631,7 +634,7 @@ const openVersion = (id: string, operations: Operations): Promise<unknown> =>
     const changes = isBeneath
       ? operations.map((one) => ({ ...one, path: one.path.slice(source.length + 1) }))
       : operations;
-    keepDraft(target, applyPatch(isBeneath ? await read(source) : own, changes));
+    keepDraft(target, patchDraft(isBeneath ? await read(source) : own, changes));
     navigate(`${formatIndexAddress(target)}/edit`);
   });
 

@@ -125,7 +125,7 @@ test('a single wrong level of the outside series is listed, and does not hide a 
   );
   expect(causes.map(toName)).toEqual([['special_dividend', 'added', 'N05', DATES[100], 8.25]]);
   expect(sessions.unexplained).toMatchObject([
-    { date: DATES[130], single: true, sentence: expect.stringContaining('this session only') },
+    { date: DATES[130], single: true, sentence: expect.stringContaining('agree again on the next session') },
   ]);
 });
 

@@ -168,6 +168,9 @@ function findOrder(cells: readonly string[]): DateOrder | null {
 const isSorted = (dates: readonly string[]): boolean =>
   [1, -1].some((sign) => dates.every((date, k) => k === 0 || (date > dates[k - 1]! ? 1 : -1) === sign));
 
+/** Matches numbers whose sign can separate thousands. */
+const OF_THOUSANDS = { '.': /^[-+]?\d{1,3}(\.\d{3})+$/, ',': /^[-+]?\d{1,3}(,\d{3})+$/ } as const;
+
 /** Returns the decimal sign of numbers; null if it can be that of thousands. */
 function findDecimal(cells: readonly string[]): '.' | ',' | null {
   const both = cells.find((cell) => cell.includes('.') && cell.includes(','));
@@ -176,7 +179,7 @@ function findDecimal(cells: readonly string[]): '.' | ',' | null {
   if (written.length === 0) return '.';
   const sign = written[0]!.includes(',') ? ',' : '.';
   const other = sign === ',' ? '.' : ',';
-  const isOfThousands = written.every((cell) => new RegExp(`^[-+]?\\d{1,3}(\\${sign}\\d{3})+$`).test(cell));
+  const isOfThousands = written.every((cell) => OF_THOUSANDS[sign].test(cell));
   if (!isOfThousands) return sign;
   if (written.some((cell) => cell.split(sign).length > 2)) return other;
   // If each level has the sign, both readings differ only by their scale. Otherwise those below 1,000 can lack it.

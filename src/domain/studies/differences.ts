@@ -581,8 +581,21 @@ interface Opened {
   readonly search: Search;
 }
 
+/** Number of levels that do not all end in zeros by chance. */
+const ROUNDED_LEVELS = 20;
+
+/** Returns the stated decimals, or fewer if all of many levels have fewer: levels that are rounded again. */
+function chooseDecimals({
+  decimals,
+  outside: { values },
+}: Pick<DifferenceInput, 'decimals' | 'outside'>): number | null {
+  const found = findDecimals(values);
+  if (decimals === null || found === null) return decimals ?? found;
+  return values.length < ROUNDED_LEVELS ? decimals : Math.min(decimals, found);
+}
+
 function openSearch(input: DifferenceInput): Opened {
-  const decimals = input.decimals ?? findDecimals(input.outside.values);
+  const decimals = chooseDecimals(input);
   const variants = input.variant === null ? RETURN_VARIANTS : [input.variant];
   let composer: Composer | undefined;
   const evaluated = variants.flatMap((variant, k) => {

@@ -66,6 +66,7 @@ test.each([
   ['a rights issue and a dividend of another type on one day', 254],
   ['points of a decrement that another day count would make a long number', 3039],
   ['a spin-off that is left out, after which each return differs', 3053],
+  ['levels stated with more decimals than they have, with a share count a review early', 3675],
 ])('%s: the planted causes are named, and no other', (_, seed) => {
   const planted = createWideCase(seed)!;
   const { causes, reproduced } = explainCase(planted);

@@ -49,7 +49,13 @@ interface Convention extends Pick<Candidate, 'subject' | 'words' | 'edits' | 'ty
   readonly free?: FreeValue;
 }
 
-const createConvention = ({ manner = 'value', value = null, identifier = null, ...rest }: Convention): Candidate => ({
+/** Creates a change that holds from the start, by default with the manner `value`. */
+export const createConvention = ({
+  manner = 'value',
+  value = null,
+  identifier = null,
+  ...rest
+}: Convention): Candidate => ({
   manner,
   identifier,
   date: null,

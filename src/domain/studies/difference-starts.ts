@@ -1,7 +1,7 @@
 import { findUpperMedian, roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { Candidate } from './difference-candidates.js';
-import { listConventions, listOtherFees } from './difference-conventions.js';
+import { createConvention, listConventions, listOtherFees } from './difference-conventions.js';
 import { isOfReviews } from './difference-sets.js';
 import type { ChosenCandidate, DifferenceNode, Fit } from './difference-result.js';
 import {
@@ -270,12 +270,8 @@ export function findChained(node: DifferenceNode, { outside, known }: Search): F
 export function createChained(decimals: number, scale: number, from: Day): Candidate {
   const shift = Math.round(Math.log10(scale));
   const isShifted = Math.abs(scale / Number(`1e${shift}`) - 1) <= PRECISION;
-  return {
+  return createConvention({
     subject: 'rounding',
-    manner: 'value',
-    identifier: null,
-    date: null,
-    through: null,
     value: isShifted ? decimals + shift : decimals,
     words: `continues from the level rounded to ${isShifted ? decimals + shift : decimals} decimals`,
     edits: [
@@ -297,7 +293,7 @@ export function createChained(decimals: number, scale: number, from: Day): Candi
         },
       },
     ],
-  };
+  });
 }
 
 /** Range of a free value. */
@@ -726,12 +722,8 @@ function findChainedScale(own: OwnLevels, after: OwnLevels, { inner, outside }: 
 /** Returns the change of levels that are rounded at a scale before other conventions act on them. */
 function createRounded(decimals: number, scale: number, isUnscaled: boolean): Candidate {
   const divisor = isUnscaled ? 1 : scale;
-  return {
+  return createConvention({
     subject: 'rounding',
-    manner: 'value',
-    identifier: null,
-    date: null,
-    through: null,
     value: decimals,
     words: `is computed from levels rounded to ${decimals} decimals`,
     edits: [
@@ -741,5 +733,5 @@ function createRounded(decimals: number, scale: number, isUnscaled: boolean): Ca
         change: (levels) => levels.map((level) => roundHalfAwayFromZero(level * scale, decimals) / divisor),
       },
     ],
-  };
+  });
 }

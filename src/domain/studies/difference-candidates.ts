@@ -124,6 +124,7 @@ function listActionCandidates(place: RuleSite): Candidate[] {
   );
   return [
     ...candidates,
+    ...listEarlierTypes(place, held, count),
     ...cancelled.map((action) =>
       createActionCandidate(
         { action, day: dayOf(place, place.sm.sessionAt(action.exDay)) },
@@ -131,6 +132,36 @@ function listActionCandidates(place: RuleSite): Candidate[] {
       ),
     ),
   ];
+}
+
+/**
+ * Returns the dividends that were treated as of another type longer before a difference: what is paid into the constituent
+ * changes its weight, which a rounded level shows late. A review ends the effect.
+ */
+function listEarlierTypes(place: RuleSite, held: ReadonlySet<number>, count: number): Candidate[] {
+  const { sm, session, list } = place;
+  const review = findCompositionInForce(list, session - 1);
+  if (review === undefined || review.session >= session - count) return [];
+  return listActionsNear(sm, session, session - review.session)
+    .filter(({ session: at, column }) => at < session - count && held.has(column))
+    .flatMap(({ action, session: at }) => {
+      const other = createRetyped(action, dayOf(place, at));
+      return other === null ? [] : [other];
+    });
+}
+
+/** Returns the change of an ordinary dividend to a special one, or the reverse; null for other events. */
+function createRetyped(action: CorporateAction, day: Day): Candidate | null {
+  const isOrdinary = action.type === 'DIVIDEND';
+  if (!isOrdinary && action.type !== 'SPECIAL_DIVIDEND' && action.type !== 'RETURN_OF_CAPITAL') return null;
+  return createActionCandidate(
+    { action, day },
+    {
+      manner: 'ignored',
+      after: { ...action, type: isOrdinary ? 'SPECIAL_DIVIDEND' : 'DIVIDEND' },
+      words: isOrdinary ? 'treated as special the' : 'treated as ordinary the',
+    },
+  );
 }
 
 /** Returns the columns that the index holds around a difference, with those that enter by an event. */
@@ -221,15 +252,11 @@ function listChangesOfAction(place: RuleSite, action: CorporateAction, at: numbe
     candidates.push(create('doubled', { ...action, value: value * value }, 'applied twice the'));
     candidates.push(create('inverted', { ...action, value: 1 / value }, 'applied inverted the'));
   }
-  if (type === 'DIVIDEND')
-    candidates.push({
-      ...create('ignored', { ...action, type: 'SPECIAL_DIVIDEND' }, 'treated as special the'),
-    });
+  const retyped = createRetyped(action, dayOf(place, at));
+  if (retyped !== null) candidates.push(retyped);
   const tax = findTaxRate(place, action);
   if (type === 'DIVIDEND' && tax > 0)
     candidates.push(create('value', { ...action, value: value / (1 - tax) }, 'did not tax the', value / (1 - tax)));
-  if (type === 'SPECIAL_DIVIDEND' || type === 'RETURN_OF_CAPITAL')
-    candidates.push(create('ignored', { ...action, type: 'DIVIDEND' }, 'treated as ordinary the'));
   if (type === 'RIGHTS_ISSUE' && action.subscriptionPrice !== null)
     candidates.push(
       createFreeAction(create, action, action.subscriptionPrice, (price) => ({ ...action, subscriptionPrice: price })),

@@ -1,6 +1,7 @@
 import { findFirstAtLeast, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { ACTION_KINDS, type ReturnVariant } from '../market/market-data.js';
+import type { ChosenCandidate, DifferenceNode } from './difference-nodes.js';
 import type { Candidate } from './difference-candidates.js';
 import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
 import {
@@ -15,10 +16,8 @@ import {
   type Evaluation,
   isOfDocuments,
   readOutside,
-  type CandidateTerms,
 } from './difference-terms.js';
 import {
-  type Agreement,
   compareLevels,
   computeTolerance,
   countEqualReturns,
@@ -108,41 +107,6 @@ export interface Difference {
 export interface ShownDifference extends Difference {
   /** False for the explanation of another run of the same index. */
   readonly isOfRun: boolean;
-}
-
-/** State of the search: a run with some changes. */
-export interface DifferenceNode {
-  readonly terms: CandidateTerms;
-  readonly own: Evaluation;
-  readonly chosen: readonly ChosenCandidate[];
-  readonly unexplained: Unexplained;
-  readonly agreement: Agreement;
-}
-
-/** Change that explains a session, with the others that explain it as well. */
-export interface ChosenCandidate {
-  readonly candidate: Candidate;
-  /** Position of the first session that it explains. */
-  readonly position: number;
-  /** Candidates that agree with the outside level as long. */
-  readonly rivals: readonly Candidate[];
-  /** True if hardly any change has the size of the difference by chance. */
-  readonly isCertain: boolean;
-  /** Expected number of the changes of the session that explain it by chance. */
-  readonly expected: number;
-  /** Computes the runs of rivals. */
-  readonly listRivals: () => readonly Fit[];
-  /** Levels before and after the change; null for further changes of one session. */
-  readonly levels: { readonly before: Float64Array; readonly after: Float64Array } | null;
-  /** True for one of several changes of a session. */
-  readonly isPaired: boolean;
-}
-
-export interface Fit {
-  readonly candidates: readonly Candidate[];
-  readonly terms: CandidateTerms;
-  readonly own: Evaluation;
-  readonly agreement: Agreement;
 }
 
 interface ResultInput {

@@ -2,7 +2,7 @@ import { roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import { ACTION_KINDS } from '../market/market-data.js';
 import type { Candidate } from './difference-candidates.js';
-import type { DifferenceNode } from './difference-result.js';
+import type { DifferenceNode } from './difference-nodes.js';
 import { attempt, type CauseSubject, evaluateWhole, measureSensitivity } from './difference-terms.js';
 import {
   agreesUpTo,

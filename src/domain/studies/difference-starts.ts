@@ -1,9 +1,9 @@
-import { findUpperMedian, roundHalfAwayFromZero } from '../base/numbers.js';
+import { findLastAtMost, findUpperMedian, roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 import type { Candidate } from './difference-candidates.js';
 import { createConvention, listConventions, listOtherFees } from './difference-conventions.js';
 import { isOfReviews } from './difference-sets.js';
-import type { ChosenCandidate, DifferenceNode, Fit } from './difference-result.js';
+import type { ChosenCandidate, DifferenceNode, Fit } from './difference-nodes.js';
 import {
   attempt,
   type CauseSubject,
@@ -50,8 +50,8 @@ const OF_SESSIONS: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency', 
 /** Subjects of conventions that read the levels of a run otherwise: they cost no run. */
 const OF_READING: ReadonlySet<CauseSubject> = new Set(['calendar', 'currency']);
 
-/** Reviews that must support a convention of reviews: a change of one review is no convention. */
-const REVIEWS_LEAST = 2;
+/** Reviews, or events, that must support a convention of them: a change of one review or event is no convention. */
+const EVENTS_LEAST = 2;
 
 /** Conventions from which causes are searched. */
 export interface ConventionStart {
@@ -81,8 +81,10 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
   const measure = createSupport(start.own, outside);
   const support = (fits: readonly Fit[]): Supported => {
     const moves = measure(fits.at(-1)!.own);
-    const isOfSessions = !fits.some(({ candidates: [one] }) => isOfReviews(one!));
-    const isSeen = isOfSessions || countReviews(start.own, outside, moves) >= REVIEWS_LEAST;
+    const isSeen = fits.every(({ candidates: [one] }) => {
+      const sessions = listEventSessions(start.own, one!);
+      return sessions === null || countSupported(start.own, outside, { moves, sessions }) >= EVENTS_LEAST;
+    });
     return { fits, support: isSeen ? moves.reduce((sum, one) => sum + one, 0) : -Infinity };
   };
   const addEach = (firsts: readonly Fit[], others: readonly Fit[]): Supported[] =>
@@ -143,13 +145,28 @@ function listSites(
   return [reach, ...left].slice(0, SITES_MAX);
 }
 
-/** Returns the number of reviews after which the returns support other levels. */
-function countReviews({ rule: { sm, list } }: Evaluation, { days }: OutsideLevels, support: Float64Array): number {
-  const sums = new Float64Array(list.length + 1);
-  for (const [t, one] of support.entries()) {
-    const session = sm.sessionAt(days[t]!);
-    sums[list.findLastIndex((composition) => composition.session < session) + 1]! += one;
-  }
+/** Returns the sessions of the reviews, or of the events, on which a convention acts; null if it acts on every session. */
+function listEventSessions({ rule: { sm, list } }: Evaluation, candidate: Candidate): number[] | null {
+  if (isOfReviews(candidate)) return list.map(({ session }) => session + 1);
+  const { types } = candidate;
+  if (types === undefined) return null;
+  return sm.actions.all.filter(({ action }) => types.includes(action.type)).map(({ session }) => session);
+}
+
+interface SupportMoves {
+  readonly moves: Float64Array;
+  /** Sessions from which on an event acts, ascending. */
+  readonly sessions: readonly number[];
+}
+
+/** Returns the number of events after which the returns support other levels, up to the next event. */
+function countSupported(
+  { rule: { sm } }: Evaluation,
+  { days }: OutsideLevels,
+  { moves, sessions }: SupportMoves,
+): number {
+  const sums = new Float64Array(sessions.length + 1);
+  for (const [t, one] of moves.entries()) sums[findLastAtMost(sessions, sm.sessionAt(days[t]!)) + 1]! += one;
   return sums.filter((sum) => sum >= SUPPORT_SESSION).length;
 }
 

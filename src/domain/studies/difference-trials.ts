@@ -2,7 +2,7 @@ import { findFirstAtLeast, findLastAtMost, roundHalfAwayFromZero } from '../base
 import { type Day, formatDay } from '../base/time.js';
 import type { Candidate, FreeValue, Site } from './difference-candidates.js';
 import type { Sought } from './difference-estimates.js';
-import type { DifferenceNode, Fit } from './difference-result.js';
+import type { DifferenceNode, Fit } from './difference-nodes.js';
 import {
   attempt,
   type CauseSubject,

@@ -30,13 +30,8 @@ import {
   listStarts,
   runFrom,
 } from './difference-starts.js';
-import {
-  type ChosenCandidate,
-  createResult,
-  type Difference,
-  type DifferenceNode,
-  type Fit,
-} from './difference-result.js';
+import { type ChosenCandidate, createChild, type DifferenceNode, type Fit, NO_RIVALS } from './difference-nodes.js';
+import { createResult, type Difference } from './difference-result.js';
 import {
   applyEdits,
   attempt,
@@ -261,9 +256,10 @@ const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode)
 /** Searches from a state on, and again without the changes that are contradicted, unless another state is as good. */
 function explainCertainly(start: DifferenceNode, search: Search, other: DifferenceNode | null): DifferenceNode {
   search.contradicted.clear();
+  const last = search.runs + REFUTED_RUNS;
   let best = explain(start, search);
   if (other !== null && !explainsMore(best, other)) return best;
-  for (let k = 0; k < REFUTATIONS_MAX && search.runs < RUNS_MAX; k++) {
+  for (let k = 0; k < REFUTATIONS_MAX && search.runs < Math.min(last, RUNS_MAX); k++) {
     const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;
     for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
@@ -306,6 +302,9 @@ function listRepeated(start: DifferenceNode, { chosen }: DifferenceNode, search:
 
 /** Maximum number of searches without the changes that an earlier one contradicts. */
 const REFUTATIONS_MAX = 3;
+
+/** Number of runs of a search after which it is not repeated: conventions from which others begin are tried instead. */
+const REFUTED_RUNS = 2000;
 
 /** Searches from a state on. Returns the best state that is found. */
 function explain(start: DifferenceNode, search: Search): DifferenceNode {
@@ -661,6 +660,8 @@ const extendNode = (node: DifferenceNode, { outside }: Search): DifferenceNode =
 function descend(node: DifferenceNode, search: Search): void {
   if (isSolved(node, search)) {
     if (isBetter(node, search.best)) search.best = node;
+    const again = reopen(node, search);
+    if (again !== null) descend(again, search);
     return;
   }
   if (!canImprove(node, search)) return;
@@ -734,102 +735,17 @@ function explainAgain(node: DifferenceNode, search: Search): DifferenceNode {
   return countUnexplained(node) === 0 ? node : extendNode({ ...node, unexplained: NOTHING }, search);
 }
 
-type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain' | 'expected'>;
-
-const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false, expected: 0 };
-
-function createChild(
-  node: DifferenceNode,
-  { candidates, terms, own, agreement }: Fit,
-  ofSession: Rivals = NO_RIVALS,
-): DifferenceNode {
-  const position = node.agreement.reach;
-  const added = candidates.map((candidate, k) => ({
-    candidate,
-    position,
-    ...(candidates.length === 1 ? ofSession : { ...ofSession, rivals: [], listRivals: () => [] }),
-    // Changes of one session that explain it together have one ratio of levels.
-    levels: k === 0 ? { before: node.own.levels, after: own.levels } : null,
-    isPaired: candidates.length > 1,
-  }));
-  return { ...node, terms, own, agreement, chosen: added.reduce(lengthen, node.chosen) };
+/**
+ * Returns the state whose first step without an explanation is searched again, if a later cause was found since: it makes
+ * more sessions evidence for the cause of the step.
+ */
+function reopen({ isReopened, ...node }: DifferenceNode, search: Search): DifferenceNode | null {
+  const [first] = node.unexplained.breaks;
+  const last = node.chosen.at(-1);
+  if (isReopened === true || first === undefined || last === undefined) return null;
+  if (search.outside.days[last.position]! <= first) return null;
+  return extendNode({ ...node, unexplained: NOTHING, isReopened: true }, search);
 }
-
-/** Adds a change. A price that is carried on the session after its last one lengthens the change before. */
-function lengthen(
-  chosen: readonly ChosenCandidate[],
-  { levels, ...added }: ChosenCandidate,
-): readonly ChosenCandidate[] {
-  const { candidate } = added;
-  const moved = chosen.findIndex(({ candidate: one }) => isMovedOn(one, candidate));
-  if (moved >= 0) return chosen.with(moved, moveOn(chosen[moved]!, { ...added, levels }));
-  const at = chosen.findIndex(({ candidate: one }) => isContinued(one, candidate));
-  if (at < 0) return [...chosen, { ...added, levels }];
-  const before = chosen[at]!;
-  return chosen.with(at, {
-    ...before,
-    candidate: {
-      ...before.candidate,
-      through: candidate.through,
-      edits: [...before.candidate.edits, ...candidate.edits],
-    },
-    levels: joinLevels(before.levels, levels),
-  });
-}
-
-type Ratio = ChosenCandidate['levels'];
-
-/** Returns the levels before the first and after the second of two changes. */
-const joinLevels = (first: Ratio, second: Ratio): Ratio =>
-  first === null || second === null
-    ? (first ?? second)
-    : {
-        before: first.before,
-        after: first.after.map((level, t) => (level * second.after[t]!) / second.before[t]!),
-      };
-
-/** Returns true for a change that moves on what another one has made late. */
-function isMovedOn(before: Candidate, { subject, manner, identifier, date, edits: [edit] }: Candidate): boolean {
-  const isSame = before.subject === subject && before.identifier === identifier;
-  if (manner !== 'late' || before.manner !== 'late' || !isSame || before.date === null || date === null) return false;
-  const [last] = before.edits.slice(-1);
-  if (last?.kind === 'action' && edit?.kind === 'action') return last.after === edit.before;
-  return subject === 'rebalance' && date > before.date && date - before.date <= MOVED_DAYS;
-}
-
-/** Most days from a rebalance to the session to which it is moved. */
-const MOVED_DAYS = 10;
-
-const COUNTS = ['one session', 'two sessions', 'three sessions', 'four sessions', 'five sessions'];
-
-const nameSessions = (sessions: number): string => COUNTS[sessions - 1] ?? 'several sessions';
-
-/** Returns a change by one session more. Its date stays that of the run. */
-function moveOn(before: ChosenCandidate, { candidate, levels }: ChosenCandidate): ChosenCandidate {
-  const { edits, words } = before.candidate;
-  const count = edits.length; // one edit for each session
-  return {
-    ...before,
-    candidate: {
-      ...before.candidate,
-      edits: [...edits, ...candidate.edits],
-      words: words.replace(nameSessions(count), nameSessions(count + 1)),
-    },
-    levels: joinLevels(before.levels, levels),
-    rivals: [],
-    listRivals: () => [],
-  };
-}
-
-/** Returns true for a price that is carried from the last session of another change of it on. */
-const isContinued = (before: Candidate, after: Candidate): boolean =>
-  before.manner === 'carried' &&
-  after.manner === 'carried' &&
-  before.subject === after.subject &&
-  before.identifier === after.identifier &&
-  before.date !== null &&
-  before.value === after.value &&
-  after.after === before.through;
 
 /** Returns true if a state can still lead to a better one than the best so far. */
 function canImprove(node: DifferenceNode, { best }: Search): boolean {
@@ -1112,10 +1028,10 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   tried.push(...tryEach(likely.filter(isFree)).filter(({ isUsual }) => !isAgreed || isUsual !== false));
   const agreed = selectFits(tried);
   if (!isWeak(agreed)) {
-    const [{ candidates: first, expected }] = agreed as [Tried];
-    // Another change of the review can do the same, or one of fixed size what a value does by chance.
+    const [{ candidates: first, expected, isUsual }] = agreed as [Tried];
+    // Another change of the review can do the same, or one of fixed size what a value does by chance, or a long number.
     const rivals = others.filter(({ review }) => first[0]!.review !== undefined && review !== undefined);
-    const isChance = first[0]!.free !== undefined && expected! >= CHANCE;
+    const isChance = first[0]!.free !== undefined && (expected! >= CHANCE || isUsual === false);
     const more = isChance ? others.slice(0, UNLIKELY_MAX) : rivals.slice(0, REVIEW_RIVALS_MAX);
     return more.length === 0 ? agreed : selectFits([...tried, ...settle(node, tryEach(more), search)]);
   }

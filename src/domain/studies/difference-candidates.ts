@@ -139,9 +139,10 @@ function listActionCandidates(place: RuleSite): Candidate[] {
  * changes its weight, which a rounded level shows late. A review ends the effect.
  */
 function listEarlierTypes(place: RuleSite, held: ReadonlySet<number>, count: number): Candidate[] {
-  const { sm, session, list } = place;
+  const { sm, session, list, document } = place;
   const review = findCompositionInForce(list, session - 1);
-  if (review === undefined || review.session >= session - count) return [];
+  const isOfConstituents = isRuleDocument(document) && document.pipeline.treatment.reinvestment === 'constituent';
+  if (!isOfConstituents || review === undefined || review.session >= session - count) return [];
   return listActionsNear(sm, session, session - review.session)
     .filter(({ session: at, column }) => at < session - count && held.has(column))
     .flatMap(({ action, session: at }) => {

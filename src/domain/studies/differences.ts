@@ -217,13 +217,16 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
   const converted = convertNode(start, currency, search);
   let first = converted;
   let best: DifferenceNode | null = null;
+  const waiting: Unrefuted[] = [];
+  const keep = (found: DifferenceNode, from: DifferenceNode): void => {
+    if (isDoubtful(found, from)) return;
+    if (best === null || explainsMore(found, best)) [first, best] = [from, found];
+  };
   const follow = (starts: readonly DifferenceNode[]): boolean => {
     const before = best;
-    for (const other of starts) {
-      if (other === converted && best !== null && countUnexplained(best) === 0) continue;
-      const found = explainCertainly(other, search, best);
-      if (isDoubtful(found, other)) continue;
-      if (best === null || explainsMore(found, best)) [first, best] = [other, found];
+    for (const from of starts) {
+      if (from === converted && best !== null && countUnexplained(best) === 0) continue;
+      keep(explainCertainly(from, search, { other: best, waiting }), from);
     }
     return best !== before;
   };
@@ -235,6 +238,11 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
   for (let k = 0; k < START_ROUNDS && countUnexplained(best!) > 0; k++)
     if (!follow(listOtherStarts(first, best, search).filter(({ own }) => own !== first.own))) break;
   if (countLeft(best!) > 0) follow(createStarts(first, listRateStarts(first, search)));
+  for (const { start: from, found } of waiting) {
+    if (countLeft(best!) === 0) break;
+    search.contradicted.clear();
+    keep(refute(found, from, search), from);
+  }
   follow(listRepeated(converted, best!, search));
   const needed = dropDayCount(removeSuperfluous(best!, converted, search), converted, search);
   return { start, best: shortenRates(needed, converted, search) };
@@ -253,13 +261,33 @@ const explainsMore = (node: DifferenceNode, other: DifferenceNode): boolean =>
 const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode): boolean =>
   unexplained.breaks.length > 0 && chosen.some(({ candidate }) => isOfReviews(candidate));
 
-/** Searches from a state on, and again without the changes that are contradicted, unless another state is as good. */
-function explainCertainly(start: DifferenceNode, search: Search, other: DifferenceNode | null): DifferenceNode {
+interface Unrefuted {
+  readonly start: DifferenceNode;
+  readonly found: DifferenceNode;
+}
+
+/**
+ * Searches from a state on, and again without the changes that are contradicted, unless another state is as good. After a
+ * long search, this waits until conventions from which others begin have been tried.
+ */
+function explainCertainly(
+  start: DifferenceNode,
+  search: Search,
+  { other, waiting }: { readonly other: DifferenceNode | null; readonly waiting: Unrefuted[] },
+): DifferenceNode {
   search.contradicted.clear();
-  const last = search.runs + REFUTED_RUNS;
-  let best = explain(start, search);
-  if (other !== null && !explainsMore(best, other)) return best;
-  for (let k = 0; k < REFUTATIONS_MAX && search.runs < Math.min(last, RUNS_MAX); k++) {
+  const begin = search.runs;
+  const found = explain(start, search);
+  if (other !== null && !explainsMore(found, other)) return found;
+  if (search.runs - begin < REFUTED_RUNS) return refute(found, start, search);
+  waiting.push({ start, found });
+  return removeContradicted(found, start, search);
+}
+
+/** Searches again without the changes that are contradicted. */
+function refute(found: DifferenceNode, start: DifferenceNode, search: Search): DifferenceNode {
+  let best = found;
+  for (let k = 0; k < REFUTATIONS_MAX && search.runs < RUNS_MAX; k++) {
     const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;
     for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
@@ -303,7 +331,7 @@ function listRepeated(start: DifferenceNode, { chosen }: DifferenceNode, search:
 /** Maximum number of searches without the changes that an earlier one contradicts. */
 const REFUTATIONS_MAX = 3;
 
-/** Number of runs of a search after which it is not repeated: conventions from which others begin are tried instead. */
+/** Number of runs of a search after which other conventions are tried before it is repeated. */
 const REFUTED_RUNS = 2000;
 
 /** Searches from a state on. Returns the best state that is found. */

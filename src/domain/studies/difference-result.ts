@@ -332,6 +332,9 @@ function countAgreed(
   return count;
 }
 
+/** Maximum number of rivals of a cause that are run with all other causes. */
+const RIVAL_RUNS_MAX = 8;
+
 /** Maximum number of ties with another value; the number of the others is stated. */
 const VALUES_MAX = 5;
 
@@ -369,8 +372,24 @@ function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cau
         ? leaveReading(final, candidate.edits)
         : replace(levels.before);
   const equal = countEqual(final);
+  // Two changes of reviews act on each other: the ratio of the levels is then another one.
+  const isOfReview = ({ date, review }: Candidate): boolean => date === null || review !== undefined;
+  const hasReviews = choices.some((one) => one !== choice && one.candidate.review !== undefined);
+  let runs = hasReviews ? RIVAL_RUNS_MAX : 0;
+  const runWith = ([rival]: readonly Candidate[]): OwnLevels | null =>
+    isOfReview(rival!) && runs-- > 0
+      ? attempt(() =>
+          evaluateChanged(start.own, [
+            ...listEdits(choices.slice(0, k)),
+            ...rival!.edits,
+            ...listEdits(choices.slice(k + 1)),
+          ]),
+        )
+      : null;
   const rivals = listRivals()
-    .filter((rival) => countEqual(replace(rival.own.levels)) >= equal)
+    .filter(
+      ({ own, candidates }) => countEqual(replace(own.levels)) >= equal || countEqual(runWith(candidates)) >= equal,
+    )
     .map((rival) => rival.candidates[0]!);
   const values = rivals.filter(({ free }) => free !== undefined);
   const ties = [...rivals.filter(({ free }) => free === undefined), ...values.slice(0, VALUES_MAX)];

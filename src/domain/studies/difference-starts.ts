@@ -267,13 +267,17 @@ export function findChained(node: DifferenceNode, { outside, known }: Search): F
   const scale = (agreement.low + agreement.high) / 2;
   const size = Math.abs(values[agreement.reach]! - levelOn(own, days[agreement.reach]!) * scale);
   if (size > CHAIN_UNITS * computeUnit(decimals)) return null;
-  let support = 0;
+  // Another cause can change the returns of all later sessions: evidence is the best stretch of sessions.
+  let [support, ofStretch, most] = [0, 0, -Infinity];
   for (let t = 1; t < days.length; t++) {
     const growth = levelOn(own, days[t]!) / levelOn(own, days[t - 1]!);
     const isAgreed = roundHalfAwayFromZero(values[t - 1]! * growth, decimals) === values[t]!;
-    support += Math.log(isAgreed ? (1 - CHAIN_OTHERS) / CHAIN_AGREED : CHAIN_OTHERS / (1 - CHAIN_AGREED));
+    const weight = Math.log(isAgreed ? (1 - CHAIN_OTHERS) / CHAIN_AGREED : CHAIN_OTHERS / (1 - CHAIN_AGREED));
+    support += weight;
+    ofStretch = Math.max(0, ofStretch) + weight;
+    most = Math.max(most, support, ofStretch - Math.log(days.length));
   }
-  if (support < SUPPORT_LEAST) return null;
+  if (most < SUPPORT_LEAST) return null;
   const first = levelOn(own, days[0]!);
   const factor = agreement.low === 1 && agreement.high === 1 ? 1 : values[0]! / first;
   const chained = createChained(decimals, factor, days[0]!);

@@ -74,6 +74,40 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     await page.getByText('There is no cause.').waitFor();
   });
 
+  test('a comparison of an earlier run says so after a new run, and can be repeated', async () => {
+    const { page, service } = desk;
+    const notice = page.getByText('This comparison is of an earlier run of CORE.');
+    await page.getByText('There is no cause.').waitFor();
+    expect(await notice.count()).toBe(0);
+    await service.ask('POST', '/analytics/CORE/backtest', { transaction_cost_bps: 20 });
+    await service.waitForJob('backtest:CORE');
+    await notice.waitFor();
+    // The comparison stays marked after a reload, and then asks for the file.
+    await page.reload();
+    await notice.waitFor();
+    await page.getByLabel('File of levels to compare again').setInputFiles({
+      name: 'again.csv',
+      mimeType: 'text/csv',
+      buffer: Buffer.from(
+        `date,value\n${levels
+          .slice(0, 150)
+          .map(({ date, value }) => `${date},${value}`)
+          .join('\n')}\n`,
+      ),
+    });
+    await page.getByText('150 levels', { exact: false }).waitFor();
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    await page.getByText('again.csv: 150 levels', { exact: false }).nth(1).waitFor();
+    expect(await notice.count()).toBe(0);
+    // The file is still open after the next run: one click repeats the comparison.
+    await service.ask('POST', '/analytics/CORE/backtest', { transaction_cost_bps: 10 });
+    await service.waitForJob('backtest:CORE');
+    await notice.waitFor();
+    await page.getByRole('button', { name: 'Compare again' }).click();
+    await notice.waitFor({ state: 'detached' });
+    await page.getByText('There is no cause.').waitFor();
+  });
+
   test('a file with a level that is not a number is refused with its line', async () => {
     const { page } = desk;
     await page.getByLabel('File of levels').setInputFiles({

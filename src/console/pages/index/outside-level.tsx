@@ -1,4 +1,5 @@
 import type { DifferenceCause, DifferencesView, JobStatus } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
@@ -39,6 +40,7 @@ import {
   type UnsureMember,
 } from '../data/level-file.js';
 import { patchDraft, keepDraft, readDraft } from '../designer/draft.js';
+import { readNewestRun } from './run-settings.js';
 import type { RunPartProps } from './run-tabs.js';
 
 type Variant = 'price' | 'total' | 'net';
@@ -112,7 +114,9 @@ export function OutsideLevel({ id, run }: RunPartProps) {
         <p class="quiet">
           A CSV file with dates and levels. Only dates from {from} to {to} are compared.
         </p>
-        <FileChoice onChoose={choose} />
+        <FileChoice label="File of levels" onChoose={choose}>
+          Choose a file
+        </FileChoice>
         {chosen !== null && reading !== null && (
           <ReadFile chosen={chosen} reading={reading} answers={answers} onAnswer={answer} />
         )}
@@ -138,7 +142,18 @@ export function OutsideLevel({ id, run }: RunPartProps) {
             return result === null ? (
               <JobState job={job} />
             ) : (
-              <Explanation id={id} view={result} store={run.store_id} at={job.finished_at} />
+              <>
+                <OtherRun id={id} view={result}>
+                  {reading?.read == null ? (
+                    <FileChoice label="File of levels to compare again" onChoose={choose}>
+                      Choose the file again
+                    </FileChoice>
+                  ) : (
+                    <ActionButton act={submit}>Compare again</ActionButton>
+                  )}
+                </OtherRun>
+                <Explanation id={id} view={result} store={run.store_id} at={job.finished_at} />
+              </>
             );
           }}
         </Answered>
@@ -281,11 +296,43 @@ function Hints({ id, read }: { readonly id: string; readonly read: ReadLevels })
   );
 }
 
+interface OtherRunProps {
+  readonly id: string;
+  readonly view: DifferencesView;
+  /** Control that compares the levels with the run on this page. */
+  readonly children: ComponentChildren;
+}
+
+/** Renders a note if the comparison is of another run than the one on this page. */
+function OtherRun({ id, view, children }: OtherRunProps) {
+  const { run_id: named } = readShownRun();
+  const newest = useResource(named === undefined ? `newest run ${id} to compare` : null, (signal) =>
+    readNewestRun(id, signal),
+  );
+  const shown = named ?? newest.data?.run_id;
+  if (shown === undefined || shown === view.run_id) return null;
+  return (
+    <Banner
+      kind="warning"
+      title={
+        named === undefined
+          ? `This comparison is of an earlier run of ${id}.`
+          : `This comparison is of another run of ${id} than the one on this page.`
+      }
+      action={children}
+    >
+      <p>Its levels and causes can differ from those of the run on this page.</p>
+    </Banner>
+  );
+}
+
 interface FileChoiceProps {
+  readonly label: string;
+  readonly children: string;
   onChoose(file: File): Promise<void>;
 }
 
-function FileChoice({ onChoose }: FileChoiceProps) {
+function FileChoice({ label, children, onChoose }: FileChoiceProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <div>
@@ -293,7 +340,7 @@ function FileChoice({ onChoose }: FileChoiceProps) {
         ref={input}
         hidden
         type="file"
-        aria-label="File of levels"
+        aria-label={label}
         accept=".csv,.txt"
         onChange={({ currentTarget }) => {
           const [file] = currentTarget.files ?? [];
@@ -301,7 +348,7 @@ function FileChoice({ onChoose }: FileChoiceProps) {
           currentTarget.value = '';
         }}
       />
-      <Button onClick={() => input.current?.click()}>Choose a file</Button>
+      <Button onClick={() => input.current?.click()}>{children}</Button>
     </div>
   );
 }

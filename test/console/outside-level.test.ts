@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { DifferencesView, IdentifierSearch, LevelsView } from '#clients/typescript/divisor.js';
+import { createFrame } from '../table-frame.js';
 import { tryBrowser } from './browser.js';
 import { type Desk, follow, pollEventually, WAIT_MS } from './desk.js';
 import { openStockedDesk } from './stocked-desk.js';
@@ -181,6 +182,63 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     expect(new URL(page.url()).pathname).toBe('/console/indices/KEPT/edit');
     expect(await page.locator('main').innerText()).not.toContain('2020-06-19');
     await page.getByRole('button', { name: 'Discard the draft' }).click();
+  });
+
+  test('the row of a split that the store lacks is imported from the comparison, after which all levels agree', async () => {
+    const { page, service } = desk;
+    const dates = Array.from({ length: 260 }, (_, t) => new Date(Date.UTC(2022, 0, 3 + t)))
+      .filter((day) => day.getUTCDay() % 6 !== 0)
+      .map((day) => day.toISOString().slice(0, 10));
+    const split = dates[90]!;
+    const close = (k: number, t: number): number => {
+      const value = 80 + 10 * k + 6 * Math.sin((t * (k + 2)) / 11) + 3 * Math.cos((t * t * (k + 1)) / 37);
+      return Number((k === 0 && t >= 90 ? value / 2 : value).toFixed(2));
+    };
+    const market = createFrame(
+      ['identifier', 'date', 'CLOSE'],
+      dates.flatMap((date, t) => ['AAA', 'BBB', 'CCC', 'DDD'].map((name, k) => [name, date, close(k, t)])),
+    );
+    const columns = ['identifier', 'type', 'value', 'ex_date'];
+    const whole = { market, corporate_actions: createFrame(columns, [['AAA', 'SPLIT', 2, split]]) };
+    await service.ask('POST', '/data/import', { store_id: 'whole', name: 'Whole', tables: whole });
+    await service.ask('POST', '/data/import', { store_id: 'lacking', name: 'Lacking', tables: { market } });
+    const run = async (store: string): Promise<LevelsView['levels']> => {
+      await service.ask('PUT', '/indices/FOUR', {
+        id: 'FOUR',
+        name: 'Four',
+        calendar: 'XNYS',
+        base_date: dates[0],
+        store_id: store,
+        universe: { kind: 'all' },
+        rebalance: { frequency: 'none' },
+        pipeline: { weighting: { type: 'EqualWeight' } },
+      });
+      await service.ask('POST', '/analytics/FOUR/backtest', {});
+      await service.waitForJob('backtest:FOUR');
+      return (await service.ask<LevelsView>('GET', '/analytics/FOUR/levels')).body.levels;
+    };
+    const published = await run('whole');
+    await run('lacking');
+    const lines = published.index.map((date, t) => `${date},${published.data[t]!.toFixed(4)}`);
+    await follow(page, '/console/indices/FOUR?tab=outside');
+    await choose('four.csv', `date,value\n${lines.join('\n')}\n`);
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    await page.locator('summary', { hasText: `split of AAA` }).click();
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download the row as corporate_actions.csv' }).click();
+    const file = await (await download).createReadStream();
+    expect(Buffer.concat(await file.toArray()).toString()).toBe(`${columns.join()}\r\nAAA,SPLIT,2,${split}\r\n`);
+    await page.getByRole('button', { name: 'Import the row into lacking' }).click();
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    const { body: store } = await service.ask('GET', '/data/stores/lacking');
+    expect(store).toMatchObject({ rows: { corporate_actions: 1, market: market.data.length } });
+    await service.ask('POST', '/analytics/FOUR/backtest', {});
+    await service.waitForJob('backtest:FOUR');
+    await follow(page, '/console/indices/FOUR?tab=outside');
+    await choose('four.csv', `date,value\n${lines.join('\n')}\n`);
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    await page.getByText('There is no cause.').waitFor();
   });
 
   test('a replacement is one row and one line of the chart, with links to both securities, also on a phone', async () => {

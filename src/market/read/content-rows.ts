@@ -50,8 +50,13 @@ export interface ContentRows {
   toContent(): CompleteContent | undefined;
 }
 
-export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): ContentRows {
-  const market = createMarketRowsOn(terms, problems);
+/** @param options `isPart` is true for rows that are added to a store. The market may then be empty */
+export function createContentRows(
+  problems: Problems,
+  terms = DEFAULT_TERMS,
+  { isPart = false }: { readonly isPart?: boolean } = {},
+): ContentRows {
+  const market = createMarketRowsOn(terms, problems, { isPart });
   const createRecords = createMarketRecords(market);
   const tables = {
     reference: createReferenceRows(problems),
@@ -130,12 +135,16 @@ export interface SplitFrame {
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Reads inline tables row by row. Reports unknown tables, and rows with a wrong number of cells. */
+/**
+ * Reads inline tables row by row. Reports unknown tables, and rows with a wrong number of cells.
+ * @param isPart true for rows that are added to a store, which has a market
+ */
 export function readFrames(
   tables: Readonly<Record<string, SplitFrame>>,
   mapping: Mapping | null,
   problems: Problems,
   beginFile: (tableKind: TableKind, name: string, columns: readonly string[]) => RowSink,
+  isPart = false,
 ): void {
   const mappedColumns: string[] = [];
   for (const name of Object.keys(tables)) {
@@ -152,7 +161,7 @@ export function readFrames(
     });
   }
   const presentTables = TABLE_KINDS.filter((tableKind) => Object.hasOwn(tables, tableKind));
-  if (!presentTables.includes('market') && mappedColumns.length === 0)
+  if (!isPart && !presentTables.includes('market') && mappedColumns.length === 0)
     problems.error({
       code: 'EMPTY_DATASET',
       path: 'market',

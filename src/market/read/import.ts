@@ -342,21 +342,31 @@ interface ImportedContent {
   readonly derived: DerivedActions | null;
 }
 
-/** Reads an import and reports every problem by sheet, row and column. Returns undefined if there is any error. */
+/**
+ * Reads an import and reports every problem by sheet, row and column. Returns undefined if there is any error.
+ * @param options `isPart` is true for tables that are added to a store. They then need no market, unless a mapping finds it
+ */
 export async function readImport(
   source: ImportSource,
   problems: Problems,
   terms: MarketInterpretation = DEFAULT_TERMS,
+  { isPart: isAppended = false }: { readonly isPart?: boolean } = {},
 ): Promise<ImportedContent | undefined> {
-  const rows = createContentRows(problems, terms);
   const { mapping } = terms;
+  const isPart = isAppended && mapping === null;
+  const rows = createContentRows(problems, terms, { isPart });
+  const reading = { rows, mapping, problems, isPart };
   try {
     if (source.kind === 'tables')
-      readFrames(source.tables, mapping, problems, (table, name, columns) =>
-        rows.beginCells(table, formatLabel(table, name), columns, { name }),
+      readFrames(
+        source.tables,
+        mapping,
+        problems,
+        (table, name, columns) => rows.beginCells(table, formatLabel(table, name), columns, { name }),
+        isPart,
       );
-    else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
-    else await readArchive({ kind: source.kind, bytes: source.bytes }, { rows, mapping, problems });
+    else if (source.kind === 'xlsx') await readSheets(source.bytes, reading);
+    else await readArchive({ kind: source.kind, bytes: source.bytes }, reading);
   } catch (error) {
     if (!isWorkbookFault(error)) throw error;
     problems.error({
@@ -385,6 +395,8 @@ interface TableReadInput {
   readonly rows: ContentRows;
   readonly mapping: Mapping | null;
   readonly problems: Problems;
+  /** True for tables that are added to a store, which has a market. */
+  readonly isPart: boolean;
 }
 
 /** Returns the name of a table in findings. It is the dataset, followed by the name of the table if that differs. */
@@ -405,7 +417,7 @@ function createSheetSink(
 }
 
 async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<void> {
-  const { rows, mapping, problems } = reading;
+  const { mapping, problems } = reading;
   const importedSheets = new Set<string>();
   await readWorkbook(
     bytes,
@@ -428,7 +440,7 @@ async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<v
         ? { skip: mapping?.skip_rows, nameColumns: isHeaderless(mapping?.columns) ? namePositions : undefined }
         : {},
   );
-  reportMissingMarket(importedSheets, { rows, mapping, problems }, 'sheet');
+  reportMissingMarket(importedSheets, reading, 'sheet');
 }
 
 /** Archive of files, or a single CSV file. */
@@ -494,7 +506,7 @@ async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInp
       reportFault(error, label, problems);
     }
   }
-  reportMissingMarket(names, { rows, mapping, problems }, 'file');
+  reportMissingMarket(names, reading, 'file');
 }
 
 function reportFault(error: unknown, label: string, problems: Problems): void {
@@ -522,8 +534,12 @@ function createUnknownTableProblem(name: string, kind: string): DataProblem {
   };
 }
 
-function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: TableReadInput, kind: string): void {
-  if ([...names].some((name) => findTableKind(name, mapping) === 'market')) return;
+function reportMissingMarket(
+  names: ReadonlySet<string>,
+  { mapping, problems, isPart }: TableReadInput,
+  kind: string,
+): void {
+  if (isPart || [...names].some((name) => findTableKind(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',
     path: 'market',
@@ -574,7 +590,12 @@ export async function performImport(
       ? { kind: header.format, bytes: decodeUpload(content!, header.format) }
       : { kind: 'tables', tables };
   const { folder, storedFiles, load: isServed, calendars: usedCalendars } = await ask(header);
-  const importedContent = await readImport(source, problems, { ...header, calendars });
+  const importedContent = await readImport(
+    source,
+    problems,
+    { ...header, calendars },
+    { isPart: storedFiles !== null },
+  );
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (storedFiles !== null) refuseAppendedAdjustment(header, problems);

@@ -58,8 +58,11 @@ function assignTables(files: readonly ImportFile[], from: number): readonly Impo
   });
 }
 
-/** Returns the reason why the files cannot be imported together; null if they can. */
-export function findTrouble(files: readonly ImportFile[]): string | null {
+/**
+ * Returns the reason why the files cannot be imported together; null if they can.
+ * @param isAppended true for files that are added to a store, which has a market
+ */
+export function findTrouble(files: readonly ImportFile[], isAppended = false): string | null {
   if (files.some(isParquet) && !files.every(isParquet)) return 'Import Parquet files separately from other files.';
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
     return 'One Parquet file must contain the whole market. To read a folder of Parquet files, connect the folder.';
@@ -68,8 +71,8 @@ export function findTrouble(files: readonly ImportFile[]): string | null {
     return `${wholeFile.file.name} is a workbook. Import workbooks separately from other files.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
   if (twice !== undefined) return `Two files are assigned to the table ${twice}.`;
-  if (wholeFile === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
-    return 'One file must be the market: prices by identifier and date.';
+  if (!isAppended && wholeFile === undefined && files.length > 0 && !files.some(({ table }) => table === 'market'))
+    return 'One file must be the market: prices by identifier and date. Only files that are added to a store need none.';
   const large = files.find((one) => !isParquet(one) && one.file.size > FILE_BYTES_MAX);
   return large === undefined
     ? null

@@ -14,6 +14,7 @@ import { Table } from '../../components/table/table.js';
 import { activateStore } from '../../state/actions.js';
 import { getParameter, navigate, setParameters } from '../../state/location.js';
 import { createTrouble, may, notifyChange, service } from '../../state/service.js';
+import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { storeAddress } from '../../words/addresses.js';
 import { countValues, formatBytes, formatCount } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -505,7 +506,7 @@ function RefusedImport({ outcome: { trouble, isPartial = false } }: { readonly o
  * Returns the selected files. Archives are replaced by the files that they contain.
  * @param onName called with a name for the store that the first files suggest
  */
-function useFiles(onChange: () => void, onName: (name: string) => void) {
+function useFiles(isAppended: boolean, onChange: () => void, onName: (name: string) => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);
   const [notes, setNotes] = useState<readonly string[]>([]);
   const change = (next: readonly ImportFile[]) => {
@@ -528,7 +529,7 @@ function useFiles(onChange: () => void, onName: (name: string) => void) {
   return {
     files,
     notes,
-    trouble: findTrouble(files),
+    trouble: findTrouble(files, isAppended),
     add: (added: readonly File[]) => void add(added),
     change,
   };
@@ -599,6 +600,9 @@ function findProblem({ sample, result, trouble }: InspectionState): string | nul
 }
 
 async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
+  // Only prices have a format that an inspection finds.
+  if (files.every(({ table }) => table !== null && table !== 'market'))
+    return { sample: null, result: null, trouble: null };
   try {
     const sample = await readSample(files);
     if (sample === null || signal.aborted) return { sample, result: null, trouble: null };
@@ -630,7 +634,9 @@ const NO_FILES: readonly ImportFile[] = [];
  */
 export function ImportPage() {
   const [header, setHeader] = useState<JsonObject>({ name: '', adjustment: 'none', on_exists: 'refuse' });
+  useStoreToExtend(setHeader);
   const { files, notes, trouble, add, change } = useFiles(
+    header['on_exists'] === 'append',
     () => setOutcome(null),
     (name) => setHeader((now) => (now['name'] === '' ? { ...now, name } : now)),
   );
@@ -691,6 +697,17 @@ export function ImportPage() {
       )}
     </Page>
   );
+}
+
+/** Fills in the store of the address, to which files are added. */
+function useStoreToExtend(onFound: (header: JsonObject) => void): void {
+  const id = getParameter('store_id');
+  const store = findStoreOfDocument(useStores(id !== null).data?.stores, id ?? undefined);
+  useEffect(() => {
+    if (store === undefined) return;
+    const { store_id, name, adjustment } = store;
+    onFound({ store_id, name, adjustment, on_exists: 'append' });
+  }, [store?.store_id]);
 }
 
 const SEVERAL_FILES_MESSAGE = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';

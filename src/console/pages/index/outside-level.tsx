@@ -23,11 +23,14 @@ import { getJob } from '../../state/live.js';
 import { formatAddress, navigate } from '../../state/location.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { may, service, useResource } from '../../state/service.js';
+import { findStoreOfDocument, useStores } from '../../state/stores.js';
 import { formatIndexAddress, formatSecurityAddress, storeAddress } from '../../words/addresses.js';
 import { formatMoment, subtractMonths } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatDecimal, formatFigure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { type CellValue, formatCommaSeparated } from '../../words/tables.js';
+import { offerFiles } from '../data/dropped-files.js';
 import {
   type DatedLevel,
   type LevelFile,
@@ -611,6 +614,7 @@ function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps
   const data = causes.flatMap(({ change }) => change.data);
   const prices = data.filter(({ table, field, value }) => table === 'market' && field === 'CLOSE' && value !== null);
   const events = data.filter(({ table }) => table === 'corporate_actions');
+  const rows = causes.flatMap(listAddedRows);
   const ofDocument = causes.flatMap(({ change }) => change.document);
   const before = steps.filter((one) => one.end <= end).flatMap((one) => one.causes);
   const operations = before.flatMap(({ change }) => change.document);
@@ -629,13 +633,9 @@ function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps
           <a href={formatAddress('/console/actions', { store, scope: 'all', from: events[0]!.date })}>
             Corporate actions of the store from {events[0]!.date}
           </a>
-          {events.some(({ added }) => added === true) && (
-            <>
-              ; <a href="/console/data/import">import</a> the row of the change
-            </>
-          )}
         </li>
       )}
+      {store !== null && rows.length > 0 && <AddedRows store={store} rows={rows} />}
       {store !== null &&
         prices.slice(0, PRICES_MAX).map(({ identifier, date, value }) => (
           <li key={`${identifier} ${date}`}>
@@ -661,6 +661,58 @@ function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps
         </li>
       )}
     </ul>
+  );
+}
+
+/** Row of the table of corporate actions. */
+type ActionRow = Readonly<Record<string, CellValue>>;
+
+/** Returns the rows that a cause adds to the corporate actions; none if it also removes or changes a row. */
+function listAddedRows({ change: { data } }: DifferenceCause): readonly ActionRow[] {
+  return data.every(({ table, added }) => table === 'corporate_actions' && added === true)
+    ? data.map(({ value }) => value as ActionRow)
+    : [];
+}
+
+const ACTIONS_FILE = 'corporate_actions.csv';
+
+/** First columns of the file, which it requires. */
+const ACTION_COLUMNS = ['identifier', 'type', 'value', 'ex_date'];
+
+/** Returns rows as a file of corporate actions that an import reads. */
+function formatActionsFile(rows: readonly ActionRow[]): Uint8Array<ArrayBuffer> {
+  const header = [...new Set([...ACTION_COLUMNS, ...rows.flatMap(Object.keys)])];
+  return new TextEncoder().encode(
+    formatCommaSeparated({ header, rows: rows.map((row) => header.map((name) => row[name] ?? null)) }),
+  );
+}
+
+interface AddedRowsProps {
+  readonly store: string;
+  readonly rows: readonly ActionRow[];
+}
+
+/** Renders how the rows of an event that the store lacks are stored. Rows are imported only into an imported store. */
+function AddedRows({ store, rows }: AddedRowsProps) {
+  const kind = findStoreOfDocument(useStores().data?.stores, store)?.kind;
+  const what = rows.length === 1 ? 'the row' : `the ${rows.length} rows`;
+  const bytes = formatActionsFile(rows);
+  const bring = (): void => {
+    offerFiles([new File([bytes], ACTIONS_FILE, { type: 'text/csv' })]);
+    navigate(formatAddress('/console/data/import', { store_id: store }));
+  };
+  return (
+    <li>
+      {kind === 'imported' && may('data') && (
+        <Button onClick={bring}>
+          Import {what} into {store}
+        </Button>
+      )}{' '}
+      <Button onClick={() => saveFile(ACTIONS_FILE, bytes)}>
+        Download {what} as {ACTIONS_FILE}
+      </Button>
+      {kind !== undefined && kind !== 'imported' && ` Add ${what} to the source of ${store}, and refresh the store.`}
+    </li>
   );
 }
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { zipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores.js';
 import { service, registerStore, createTables, findStore, listFindings } from './set-up.js';
@@ -170,6 +171,35 @@ export function describeImporting(): void {
         listFindings(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),
       ).toEqual(['DUPLICATE_KEY market[A 2024-01-03].CLOSE']);
       expect(await findStore('grows')).toEqual(before);
+    });
+
+    test('adds a table other than the market alone, as JSON and as CSV', async () => {
+      const columns = ['identifier', 'type', 'value', 'ex_date'];
+      const actions = createFrame(columns, [['A', 'DIVIDEND', 0.1, '2024-01-03']]);
+      const { status, body } = await service.ask<ImportResult>(
+        'POST',
+        '/data/import',
+        append({ corporate_actions: actions }),
+      );
+      expect([status, body.identifiers, body.store.rows?.['corporate_actions']]).toEqual([201, 3, 1]);
+      const text = `${columns.join()}\nB,SPLIT,2,2024-01-03\n`;
+      const archive = zipSync({ 'corporate_actions.csv': Buffer.from(text) });
+      const { tables: _, ...header } = append({});
+      const second = await service.ask<ImportResult>('POST', '/data/import', {
+        ...header,
+        format: 'csv.zip',
+        content: Buffer.from(archive).toString('base64'),
+      });
+      expect([second.status, second.body.store.rows?.['corporate_actions']]).toEqual([201, 2]);
+      // A new store needs a market.
+      expect(
+        listFindings(
+          await service.refusal('POST', '/data/import', {
+            ...append({ corporate_actions: actions }),
+            store_id: 'fresh',
+          }),
+        ),
+      ).toEqual(['EMPTY_DATASET market']);
     });
 
     test('refuses prices of another basis', async () => {

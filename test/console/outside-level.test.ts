@@ -184,6 +184,55 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     await page.getByRole('button', { name: 'Discard the draft' }).click();
   });
 
+  test('a moved review is stored as amendments that keep the schedule, and the run then has the published levels', async () => {
+    const { page, service } = desk;
+    const write = async (rebalance: object): Promise<unknown> =>
+      service.ask('PUT', '/indices/RULED', {
+        id: 'RULED',
+        name: 'Ruled',
+        calendar: 'XNYS',
+        base_date: '2020-01-02',
+        universe: { kind: 'list', identifiers: await listLongest() },
+        pipeline: { weighting: { type: 'EqualWeight' } },
+        rebalance,
+      });
+    const run = async (): Promise<LevelsView['levels']> => {
+      await service.ask('POST', '/analytics/RULED/backtest', {});
+      await service.waitForJob('backtest:RULED');
+      return (await service.ask<LevelsView>('GET', '/analytics/RULED/levels')).body.levels;
+    };
+    const fridays = ['2020-03-20', '2020-06-19', '2020-09-18', '2020-12-18', '2021-03-19', '2021-06-18'];
+    await write({ frequency: 'custom', dates: fridays.with(1, '2020-06-22') });
+    const published = await run();
+    await write({ frequency: 'quarterly', anchor: 'third_friday' });
+    await run();
+    await follow(page, '/console/indices/RULED?tab=outside');
+    const last = published.index.indexOf('2021-06-30');
+    const lines = published.index.slice(0, last).map((date, t) => `${date},${published.data[t]!.toFixed(4)}`);
+    await choose('ruled.csv', `date,value\n${lines.join('\n')}\n`);
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    await page.locator('summary', { hasText: 'rebalanced one session late' }).click();
+    await page.getByRole('button', { name: 'Open in the designer as a new version' }).click();
+    await page.getByText('This draft has unsaved changes.').waitFor();
+    await page.getByRole('button', { name: /^Save/ }).first().click();
+    const readStored = async () =>
+      (
+        await service.ask<{ readonly rebalance: object; readonly amendments?: readonly object[] }>(
+          'GET',
+          '/indices/RULED',
+        )
+      ).body;
+    await pollEventually(async () => (await readStored()).amendments?.length).toBe(2);
+    expect(await readStored()).toMatchObject({
+      rebalance: { frequency: 'quarterly', anchor: 'third_friday', dates: [] },
+      amendments: [
+        { effective_from: '2020-06-12', changes: { rebalance: { frequency: 'custom', dates: ['2020-06-22'] } } },
+        { effective_from: '2020-06-29', changes: { rebalance: { frequency: 'quarterly', anchor: 'third_friday' } } },
+      ],
+    });
+    expect((await run()).data.slice(0, last)).toEqual(published.data.slice(0, last));
+  });
+
   test('the row of a split that the store lacks is imported from the comparison, after which all levels agree', async () => {
     const { page, service } = desk;
     const dates = Array.from({ length: 260 }, (_, t) => new Date(Date.UTC(2022, 0, 3 + t)))

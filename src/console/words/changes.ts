@@ -1,3 +1,4 @@
+import { subtractDays } from './dates.js';
 import {
   addValue,
   type PathDifference,
@@ -148,6 +149,81 @@ export function createMergePatch(before: JsonObject, after: JsonObject): JsonObj
       return [[name, isObject(was) && isObject(is) ? createMergePatch(was, is) : (is ?? null)] as const];
     }),
   );
+}
+
+/** Review that another schedule moves by a session, or leaves out. */
+export interface ReviewMove {
+  /** Effective date under the schedule of the index. */
+  readonly date: string;
+  readonly manner: 'ignored' | 'early' | 'late';
+}
+
+/** Days before and after a review within which its date moves to a session. */
+const NEAR_DAYS = 7;
+
+/**
+ * Returns a definition that moves single reviews by amendments and keeps its schedule before and after them.
+ * @param before the definition with its schedule
+ * @param after the definition with the dates of all reviews instead, of which some are moved
+ * @returns null if the reviews are too close to each other, or if the definition amends its schedule
+ */
+export function moveReviews(before: JsonObject, after: JsonObject, moves: readonly ReviewMove[]): JsonObject | null {
+  const schedule = isObject(before['rebalance']) ? before['rebalance'] : {};
+  const amended = isObject(after['rebalance']) ? after['rebalance'] : {};
+  if (moves.length === 0 || schedule['frequency'] === 'custom' || amended['frequency'] !== 'custom') return null;
+  const known = listAmendments(after);
+  if (known.some(({ changes }) => isObject(changes) && changes['rebalance'] !== undefined)) return null;
+  const dates = (Array.isArray(amended['dates']) ? amended['dates'].map(String) : []).toSorted();
+  const places = moves
+    .toSorted((a, b) => (a.date < b.date ? -1 : 1))
+    .map(({ date, manner }) => ({ date, to: manner === 'ignored' ? null : findMoved(dates, date, manner) }));
+  const others = dates.filter((date) => places.every(({ to }) => to !== date));
+  const added: JsonObject[] = [];
+  for (const { date, to } of places) {
+    if (to === undefined) return null;
+    const [first, last] = [date, to ?? date].toSorted() as [string, string];
+    const previous = others.findLast((one) => one < first) ?? String(before['base_date']);
+    const next = others.find((one) => one > last);
+    const from = latest(subtractDays(first, NEAR_DAYS), subtractDays(previous, -1));
+    const until = subtractDays(last, -NEAR_DAYS);
+    const end = next !== undefined && next < until ? next : until;
+    if (from > first || end <= last || from <= String(added.at(-1)?.['effective_from'] ?? '')) return null;
+    const held = to ?? next;
+    const kept = Object.fromEntries(Object.entries(schedule).filter(([name]) => !RULE_MEMBERS.has(name)));
+    const single = held === undefined ? { frequency: 'none' } : { ...kept, frequency: 'custom', dates: [held] };
+    added.push(
+      {
+        effective_from: from,
+        reason: to === null ? `The review of ${date} is left out.` : `The review of ${date} is on ${to}.`,
+        changes: { rebalance: createMergePatch(schedule, single) },
+      },
+      {
+        effective_from: end,
+        reason: `The schedule before ${from} continues.`,
+        changes: { rebalance: createMergePatch(single, schedule) },
+      },
+    );
+  }
+  const all = new Map(known.map((one) => [String(one['effective_from']), one]));
+  for (const one of added) {
+    const same = all.get(String(one['effective_from']));
+    const changes = { ...(isObject(same?.['changes']) ? same['changes'] : {}), ...(one['changes'] as JsonObject) };
+    all.set(String(one['effective_from']), same === undefined ? one : { ...same, changes });
+  }
+  const amendments = [...all].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  return { ...after, rebalance: schedule, amendments };
+}
+
+/** Members of a schedule that determine its dates by a rule. */
+const RULE_MEMBERS: ReadonlySet<string> = new Set(['anchor', 'months', 'weekday', 'nth', 'day', 'session', 'offset']);
+
+const latest = (a: string, b: string): string => (a > b ? a : b);
+
+/** Returns the date to which a review moves by a session; undefined if there is none. */
+function findMoved(dates: readonly string[], date: string, manner: 'early' | 'late'): string | undefined {
+  const to = manner === 'early' ? dates.findLast((one) => one < date) : dates.find((one) => one > date);
+  const isNear = to !== undefined && subtractDays(to, NEAR_DAYS) < date && to > subtractDays(date, NEAR_DAYS);
+  return isNear ? to : undefined;
 }
 
 /** Sentence in three parts: the words before a change, the changed words, and the words after it. */

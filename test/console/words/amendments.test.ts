@@ -5,6 +5,7 @@ import {
   computeDefinitionsOn,
   createMergePatch,
   FIXED_TREATMENT,
+  moveReviews,
   sortChanges,
 } from '#console/words/changes.js';
 import type { JsonObject } from '#console/words/paths.js';
@@ -88,5 +89,60 @@ describe('changes of a definition with published closes', () => {
         expect(mergePatch(from, createMergePatch(from, to))).toEqual(to);
       }),
     );
+  });
+});
+
+describe('moved reviews', () => {
+  const quarterly = { frequency: 'quarterly', anchor: 'third_friday', effective_lag: 2, dates: [] };
+  const before = { ...documentBefore, base_date: '2024-01-02', rebalance: quarterly };
+  const dates = ['2024-03-15', '2024-06-21', '2024-09-20', '2024-12-20'];
+  const date = (list: readonly string[], change: object = {}): JsonObject => ({
+    ...before,
+    rebalance: { ...quarterly, frequency: 'custom', dates: [...list] },
+    ...change,
+  });
+  const listChanges = (document: JsonObject | null) =>
+    (document!['amendments'] as readonly JsonObject[]).map(({ effective_from: from, changes }) => [from, changes]);
+
+  test('become amendments that return to the schedule', () => {
+    const after = date(['2024-03-14', '2024-06-21', '2024-12-20']);
+    const moves = [
+      { date: '2024-09-20', manner: 'ignored' },
+      { date: '2024-03-15', manner: 'early' },
+    ] as const;
+    const moved = moveReviews(before, after, moves);
+    expect(moved).toMatchObject({ rebalance: quarterly });
+    const restored = { rebalance: { frequency: 'quarterly', anchor: 'third_friday', dates: [] } };
+    // A review that is left out is a list of dates of which none is in its time.
+    expect(listChanges(moved)).toEqual([
+      ['2024-03-07', { rebalance: { frequency: 'custom', anchor: null, dates: ['2024-03-14'] } }],
+      ['2024-03-22', restored],
+      ['2024-09-13', { rebalance: { frequency: 'custom', anchor: null, dates: ['2024-12-20'] } }],
+      ['2024-09-27', restored],
+    ]);
+  });
+
+  test('join an amendment of the same date, and begin after the review before', () => {
+    const weekly = { ...before, rebalance: { frequency: 'weekly', weekday: 4 } };
+    const known = { effective_from: '2024-03-09', changes: { universe: { kind: 'all' } } };
+    const after = date(['2024-03-01', '2024-03-08', '2024-03-18', '2024-03-22'], { amendments: [known] });
+    expect(listChanges(moveReviews(weekly, after, [{ date: '2024-03-15', manner: 'late' }]))).toEqual([
+      [
+        '2024-03-09',
+        { universe: { kind: 'all' }, rebalance: { frequency: 'custom', weekday: null, dates: ['2024-03-18'] } },
+      ],
+      ['2024-03-22', { rebalance: { frequency: 'weekly', weekday: 4, dates: null } }],
+    ]);
+  });
+
+  test('stay dates where the schedule is amended, is a list of dates, or has no room between two of them', () => {
+    const move = [{ date: '2024-06-21', manner: 'ignored' }] as const;
+    const left = dates.toSpliced(1, 1);
+    const amendment = { effective_from: '2024-05-02', changes: { rebalance: { frequency: 'monthly' } } };
+    expect(moveReviews(before, date(left), move)).not.toBeNull();
+    expect(moveReviews(before, date(left, { amendments: [amendment] }), move)).toBeNull();
+    expect(moveReviews(date(dates), date(left), move)).toBeNull();
+    const moves = ['2024-03-15', '2024-03-22'].map((one) => ({ date: one, manner: 'ignored' as const }));
+    expect(moveReviews(before, date(['2024-03-08', '2024-03-29']), moves)).toBeNull();
   });
 });

@@ -24,7 +24,9 @@ import { formatAddress, navigate } from '../../state/location.js';
 import { formatRunKey, readShownRun } from '../../state/runs.js';
 import { may, service, useResource } from '../../state/service.js';
 import { findStoreOfDocument, useStores } from '../../state/stores.js';
+import { showToast } from '../../state/toasts.js';
 import { formatIndexAddress, formatSecurityAddress, storeAddress } from '../../words/addresses.js';
+import { moveReviews, type ReviewMove } from '../../words/changes.js';
 import { formatMoment, subtractMonths } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatDecimal, formatFigure } from '../../words/numbers.js';
@@ -617,7 +619,7 @@ function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps
   const rows = causes.flatMap(listAddedRows);
   const ofDocument = causes.flatMap(({ change }) => change.document);
   const before = steps.filter((one) => one.end <= end).flatMap((one) => one.causes);
-  const operations = before.flatMap(({ change }) => change.document);
+  const count = before.reduce((sum, { change }) => sum + change.document.length, 0);
   return (
     <ul aria-label="Next steps">
       {causes.filter(isOfSecurity).map((cause) => (
@@ -656,8 +658,8 @@ function NextSteps({ id, step: { causes, end }, steps, store }: StepDetailsProps
       )}
       {ofDocument.length > 0 && (
         <li>
-          <ActionButton act={() => openVersion(id, operations)}>Open in the designer as a new version</ActionButton>
-          {operations.length > ofDocument.length && ' with the changes of the causes before'}
+          <ActionButton act={() => openVersion(id, before)}>Open in the designer as a new version</ActionButton>
+          {count > ofDocument.length && ' with the changes of the causes before'}
         </li>
       )}
     </ul>
@@ -716,11 +718,21 @@ function AddedRows({ store, rows }: AddedRowsProps) {
   );
 }
 
-type Operations = DifferenceCause['change']['document'];
+/** Returns the reviews that causes move or leave out. */
+const listMoves = (causes: readonly DifferenceCause[]): readonly ReviewMove[] =>
+  causes.flatMap(({ subject, manner, date }) =>
+    subject === 'rebalance' && date !== null && (manner === 'ignored' || manner === 'early' || manner === 'late')
+      ? [{ date, manner }]
+      : [],
+  );
 
-/** Opens the designer with a changed definition, to be saved as a new version. */
-const openVersion = (id: string, operations: Operations): Promise<unknown> =>
+/**
+ * Opens the designer with a changed definition, to be saved as a new version. A moved review is an amendment; where it
+ * cannot be one, a message says that the dates of all reviews replace the schedule.
+ */
+const openVersion = (id: string, causes: readonly DifferenceCause[]): Promise<unknown> =>
   tryAction(async () => {
+    const operations = causes.flatMap(({ change }) => change.document);
     const read = async (index: string): Promise<JsonObject> =>
       (await service.value.call('getIndex', { params: { index_id: index } })) as unknown as JsonObject; // plain JSON
     const own = await read(id);
@@ -733,7 +745,16 @@ const openVersion = (id: string, operations: Operations): Promise<unknown> =>
     const changes = isBeneath
       ? operations.map((one) => ({ ...one, path: one.path.slice(source.length + 1) }))
       : operations;
-    keepDraft(target, patchDraft(isBeneath ? await read(source) : own, changes));
+    const stored = isBeneath ? await read(source) : own;
+    const patched = patchDraft(stored, changes);
+    const draft = moveReviews(stored, patched, listMoves(causes)) ?? patched;
+    const [rule, dated] = [stored, draft].map((one) => one['rebalance'] as JsonObject | undefined);
+    if (dated?.['frequency'] === 'custom' && rule?.['frequency'] !== 'custom')
+      showToast(
+        'info',
+        `The draft replaces the schedule of ${target} by the dates of the compared reviews. There are no reviews after the last one.`,
+      );
+    keepDraft(target, draft);
     navigate(`${formatIndexAddress(target)}/edit`);
   });
 

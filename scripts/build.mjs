@@ -105,7 +105,7 @@ const STEPS = {
   },
   consoleTypes: {
     after: ['clients'],
-    inputs: [CONSOLE, 'src/clients/typescript', 'tsconfig.json'],
+    inputs: [CONSOLE, 'src/base', 'src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/.build/console.tsbuildinfo'],
     commands: [[...TSC, '-p', `${CONSOLE}/tsconfig.json`]],
   },
@@ -165,7 +165,7 @@ const STEPS = {
   },
   console: {
     after: ['clients'],
-    inputs: [CONSOLE, 'src/clients/typescript', 'scripts/console.mjs', BUNDLED_PACKAGES],
+    inputs: [CONSOLE, 'src/base', 'src/clients/typescript', 'scripts/console.mjs', BUNDLED_PACKAGES],
     outputs: ['dist/console/index.html', 'dist/console/packages.json'],
     commands: [['scripts/console.mjs']],
   },

@@ -54,7 +54,7 @@ const config = {
   base: '/console/',
   publicDir: false,
   logLevel: 'warn',
-  resolve: { alias: [{ find: /^#clients\//, replacement: join(ROOT, 'src/clients/') }] },
+  resolve: { alias: [{ find: /^#(base|clients)\//, replacement: join(ROOT, 'src/$1/') }] },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     outDir: OUT,

@@ -54,7 +54,7 @@ export const ROOMS = {
   'src/clients': { values: [], types: [], packages: [] },
   /** Code that runs in browsers. It reaches the service only through the client of the service. */
   'src/console': {
-    values: ['clients'],
+    values: ['base', 'clients'],
     types: [],
     packages: ['preact', 'preact/**', '@preact/signals', 'uplot', 'uplot/**'],
   },

@@ -75,7 +75,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     await page.getByText('There is no cause.').waitFor();
   });
 
-  test('a comparison of an earlier run says so after a new run, and can be repeated', async () => {
+  test('a comparison of an earlier run is marked after a new run, and can be repeated', async () => {
     const { page, service } = desk;
     const notice = page.getByText('This comparison is of an earlier run of CORE.');
     await page.getByText('There is no cause.').waitFor();

@@ -12,12 +12,12 @@ describe('a CSV file as spreadsheets paste it', () => {
     ['empty cells, the last of the file included', 'a,,\n,b,', 'a\t\t\n\tb\t'],
     ['a last row without a line break', 'a\n"b"', 'a\nb'],
     ['an empty file', '', ''],
-  ])('%s', (_, csv, expected) => {
-    expect(convertCsvToTabs(csv)).toBe(expected);
+  ])('%s', async (_, csv, expected) => {
+    expect(await convertCsvToTabs(csv)).toBe(expected);
   });
 });
 
-test('a table is a CSV file with all digits, in which no text is a formula', () => {
+test('a table is a CSV file with all digits, in which no text is a formula', async () => {
   const rows = [
     ['A, B', 0.1234567890123456, null],
     ['=1+1', -1, 'say "x"'],
@@ -25,7 +25,7 @@ test('a table is a CSV file with all digits, in which no text is a formula', () 
   expect(formatCommaSeparated({ header: ['Run', 'Return', 'Note'], rows })).toBe(
     `Run,Return,Note\r\n"A, B",0.1234567890123456,\r\n'=1+1,-1,"say ""x"""\r\n`,
   );
-  expect(convertCsvToTabs(formatCommaSeparated({ header: ['Run'], rows: rows.slice(0, 1) }))).toBe(
+  expect(await convertCsvToTabs(formatCommaSeparated({ header: ['Run'], rows: rows.slice(0, 1) }))).toBe(
     'Run\nA, B\t0.1234567890123456\t',
   );
 });

@@ -1,5 +1,12 @@
-import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
+import {
+  DECIMAL_WORDS,
+  hasUsualNames,
+  openLevelFile,
+  ORDER_WORDS,
+  proposeLevelMapping,
+  readLevelFile,
+} from '#base/level-file.js';
 import type {
   ActionsView,
   DifferenceCause,
@@ -504,88 +511,80 @@ const parseDividends = (text: string | undefined) =>
     ? { dividend_source: text === undefined ? undefined : ('announced' as const) }
     : { dividends: text.split(',') };
 
-/** Names of the columns of dates and of levels in a file. Other names of two columns are read with a warning. */
-const DATE_COLUMNS = ['date'];
-const LEVEL_COLUMNS = ['value', 'level', 'close'];
+/** Mapping of a file of levels, and its members that the user stated. */
+interface StatedMapping {
+  readonly mapping: Mapping;
+  readonly stated: ReadonlySet<string>;
+}
 
 /**
- * Reads levels from a CSV file with a header.
- * @param mapping columns, date format and separators of numbers; as for the import of a market
- * @throws UsageError for ambiguous columns, or a cell that is not a date or a number
+ * Reads levels from a CSV file. Columns, dates and numbers that the mapping does not state are found from the file, as
+ * in the console.
+ * @throws UsageError for a file that can be read in several ways, or a cell that is not a date or a level
  */
 async function readLevelsFile(
   file: string,
-  mapping: Mapping,
+  { mapping, stated }: StatedMapping,
 ): Promise<{ readonly date: string; readonly value: number }[]> {
-  const { splitLines } = await import('#domain/personal/read-account.js');
-  const { parseCsvRows } = await import('#market/formats/csv-rows.js');
-  const { createDayReader, createNumberReader, MISSING_NUMBER } = await import('#market/mapping/written-values.js');
-  const { columns, skip_rows: skipped, date_format: format } = mapping;
-  const { header, rows } = await parseCsvRows(skipLines(splitLines(createReadStream(file)), skipped)).catch(
-    (cause: unknown) =>
-      Promise.reject(new UsageError(`${file} cannot be read: ${(cause as Error).message}`, { cause })),
-  );
-  const names = header.map((name) => name.toLowerCase());
-  const find = (column: string | undefined, usual: readonly string[]): number => {
-    if (column === undefined) {
-      const [at = -1, ...others] = [...names.keys()].filter((k) => usual.includes(names[k]!));
-      if (others.length === 0) return at;
-      const found = [at, ...others].map((k) => header[k]).join(' and ');
-      throw new UsageError(`${file} has the columns ${found}; name one of them with --mapping`);
-    }
-    const at = header.indexOf(column);
-    if (at < 0) throw new UsageError(`${file} has no column ${column}; its columns are ${header.join(', ')}`);
-    return at;
+  const { createDayReader, createNumberReader } = await import('#market/mapping/written-values.js');
+  const { columns, skip_rows: skipped, date_format: format, decimal } = mapping;
+  const levels = openLevelFile(await readTextFile(file), skipped);
+  const find = (column: string | undefined): number | undefined => {
+    const at = column === undefined ? undefined : levels.columns.indexOf(column);
+    if (at !== -1) return at;
+    throw new UsageError(`${file} has no column ${column}; its columns are ${levels.columns.join(', ')}`);
   };
-  let dateAt = find(columns['date'], DATE_COLUMNS);
-  let valueAt = find(columns['value'] ?? columns['CLOSE'], LEVEL_COLUMNS);
-  if (dateAt < 0 || valueAt < 0) {
-    if (header.length !== 2)
-      throw new UsageError(
-        `${file} has the columns ${header.join(', ')}, and none named ${dateAt < 0 ? DATE_COLUMNS.join(', ') : LEVEL_COLUMNS.join(', ')}; name them with --mapping`,
-      );
-    if (dateAt < 0) dateAt = valueAt === 0 ? 1 : 0;
-    if (valueAt < 0) valueAt = 1 - dateAt;
-    process.stderr.write(
-      `warning: ${file}: dates are read from the column ${header[dateAt]}, levels from ${header[valueAt]}\n`,
-    );
-  }
+  const [date, value] = [find(columns['date']), find(columns['value'] ?? columns['CLOSE'])];
   const [readDay, readNumber] = [createDayReader(format), createNumberReader(mapping, 'CLOSE')];
-  const levels: { date: string; value: number }[] = [];
-  for await (const { cells, number } of rows) {
-    const [date = '', cell = ''] = [cells[dateAt], cells[valueAt]];
-    if (cell === '' || MISSING_NUMBER.test(cell)) continue;
-    const [day, value] = [readDay(date), readNumber(cell)];
-    const line = `line ${number + skipped} of ${file}`;
-    if (day == null)
-      throw new UsageError(
-        `${line} has the date ${date}, which is not ${format ?? 'YYYY-MM-DD'}; --mapping states date_format`,
-      );
-    if (value === undefined)
-      throw new UsageError(
-        `${line} has the level ${cell}, which is not a number; --mapping names a file that states decimal and thousands, such as ${MAPPING_EXAMPLE}`,
-      );
-    levels.push({ date: formatDay(day), value });
-  }
-  return levels;
-}
-
-async function* skipLines(lines: AsyncGenerator<Buffer>, count: number): AsyncGenerator<Buffer> {
-  let skipped = 0;
-  for await (const line of lines) if (skipped++ >= count) yield line;
+  const isOfStatedNumbers = ['decimal', 'thousands', 'units'].some((name) => stated.has(name));
+  const { mapping: found, unsure } = proposeLevelMapping(levels, {
+    ...(date === undefined ? {} : { date }),
+    ...(value === undefined ? {} : { value }),
+    ...(format === null ? {} : { order: 'YMD' }),
+    ...(isOfStatedNumbers ? { decimal } : {}),
+  });
+  if (unsure.length > 0)
+    throw new UsageError(
+      `${file} can be read in several ways. ${unsure.map(({ question }) => question).join(' ')} --mapping names a JSON file that states it, such as ${MAPPING_EXAMPLE}`,
+    );
+  const read = readLevelFile(levels, found, {
+    readDate:
+      format === null
+        ? undefined
+        : (cell) => {
+            const day = readDay(cell);
+            return day == null ? null : formatDay(day);
+          },
+    readNumber: isOfStatedNumbers ? (cell) => readNumber(cell) ?? Number.NaN : undefined,
+  });
+  if ('problem' in read)
+    throw new UsageError(
+      `${file}: ${read.problem.replace(/\.$/, '')}; --mapping states other columns, dates or numbers, such as ${MAPPING_EXAMPLE}`,
+    );
+  const isNamed = date !== undefined && value !== undefined;
+  const notes = [
+    isNamed || hasUsualNames(levels, found)
+      ? []
+      : `dates are read from the column ${levels.columns[found.date]}, levels from ${levels.columns[found.value]}`,
+    format !== null || found.order === 'YMD' ? [] : `dates are read as ${ORDER_WORDS[found.order]}`,
+    isOfStatedNumbers || found.decimal === '.' ? [] : `numbers are read with a ${DECIMAL_WORDS[found.decimal]}`,
+  ].flat();
+  if (notes.length > 0) process.stderr.write(`warning: ${file}: ${notes.join('; ')}\n`);
+  return [...read.levels];
 }
 
 const MAPPING_EXAMPLE = '{"columns":{"date":"Date","value":"Close"},"date_format":"DD.MM.YYYY","decimal":","}';
 
 /** Reads the mapping of a file of levels: the output of `inspect --out`, or a mapping only. */
-async function readLevelsMapping(file: string | undefined): Promise<Mapping> {
+async function readLevelsMapping(file: string | undefined): Promise<StatedMapping> {
   const { Mapping: schema } = await import('#domain/definition/mapping.js');
-  if (file === undefined) return schema.parse({});
-  const read = await readJsonFile<Partial<Record<'mapping', unknown>>>(file);
-  const { data, error } = schema.safeParse(read.mapping ?? read);
+  if (file === undefined) return { mapping: schema.parse({}), stated: new Set() };
+  const read = await readJsonFile<Partial<Record<'mapping', object>>>(file);
+  const own = read.mapping ?? read;
+  const { data, error } = schema.safeParse(own);
   if (data === undefined)
     throw new UsageError(`${file} is not a mapping such as ${MAPPING_EXAMPLE}: ${error.issues[0]?.message}`);
-  return data;
+  return { mapping: data, stated: new Set(Object.keys(own)) };
 }
 
 /** Significant digits of an effect in a printed table. */
@@ -674,7 +673,13 @@ const NAME_MAX = 200;
 const explainDifference: JobCommand<DifferencesView> = {
   summary: 'Explain why levels from a file differ from those of a stored run.',
   notes: 'Exit status 1: sessions remain unexplained. Ties explain the same sessions equally well.',
-  words: [INDEX, { name: 'FILE', help: 'CSV file with a header and the columns date and value (or level, or close).' }],
+  words: [
+    INDEX,
+    {
+      name: 'FILE',
+      help: 'CSV file with dates and levels. Columns, dates such as 28.6.2024 and decimal commas are found from the file.',
+    },
+  ],
   flags: {
     ...RUN,
     ...RANGE,
@@ -687,7 +692,7 @@ const explainDifference: JobCommand<DifferencesView> = {
     decimals: { value: 'N', help: 'Decimals of the levels. Default: found from the levels.' },
     mapping: {
       value: 'FILE',
-      help: 'JSON file with the columns (date and value), date_format, decimal, thousands and skip_rows of FILE, as for import.',
+      help: 'JSON file with the columns (date and value), date_format, decimal, thousands and skip_rows of FILE, as for import. Needed only if FILE can be read in several ways.',
     },
     known: { value: 'LIST', help: 'Subjects that are known to agree, separated by commas.' },
     compositions: {

@@ -1,5 +1,7 @@
 import type { RebalanceRow } from '#clients/typescript/divisor.js';
+import type { ReadLevels } from '#base/level-file.js';
 import { parseDayNumber } from './dates.js';
+import { countValues } from './numbers.js';
 
 /** Measures that compare level series on the same dates. Returns are simple returns between consecutive sessions. */
 
@@ -194,4 +196,73 @@ export function computeYearlySum<R extends Pick<RebalanceRow, 'date'>>(
   const years = (parseDayNumber(last.date) - parseDayNumber(first.date)) / DAYS_PER_YEAR;
   const sum = rebalances.reduce((total, row) => total + (readValue(row) ?? 0), 0);
   return sum / years;
+}
+
+/** Levels of a run. */
+interface RunLevels {
+  readonly index: readonly string[];
+  readonly data: readonly (number | null)[];
+}
+
+/** Common sessions from which hints on the returns are given. */
+const RETURNS_LEAST = 20;
+
+/** Fraction of returns that agree below which nothing of the levels seems to be that of the run. */
+const AGREED_LEAST = 0.05;
+
+/** Correlation of returns from which two levels are those of one index. */
+const SAME_INDEX = 0.99;
+
+/** Most decimals of a level that a vendor stored as float32; it is written with more of them. */
+const FLOAT32_DECIMALS = 4;
+
+/** Note to the user before a comparison. */
+export interface Hint {
+  readonly kind: 'info' | 'warning';
+  readonly text: string;
+}
+
+/** Returns what the user should know before a comparison: levels of another index, decimals without information, too few sessions. */
+export function listHints({ levels, written }: ReadLevels, { index, data }: RunLevels): Hint[] {
+  const hints: Hint[] = [];
+  const warn = (text: string): void => void hints.push({ kind: 'warning', text });
+  const own = new Map(index.map((date, t) => [date, data[t] ?? Number.NaN]));
+  const common = levels.filter(({ date }) => own.get(date)! > 0);
+  const values = levels.map(({ value }) => value);
+  const carried = Math.max(...values.map((value) => String(value).split('.')[1]?.length ?? 0));
+  const stored = Array.from({ length: FLOAT32_DECIMALS + 1 }, (_, d) => d).find((d) =>
+    values.every((value) => Math.fround(Number(value.toFixed(d))) === Math.fround(value)),
+  );
+  const decimals = stored !== undefined && carried > FLOAT32_DECIMALS ? stored : carried;
+  if (decimals < written) {
+    const example = levels.find(({ value }) => String(value).length > value.toFixed(decimals).length)?.value;
+    hints.push({
+      kind: 'info',
+      text: `The levels are written with ${countValues(written, 'decimal')}, but their values carry ${decimals}${example === undefined ? '' : ` (${example} is ${example.toFixed(decimals)} in single precision)`}. They are compared with ${decimals}.`,
+    });
+  }
+  if (common.length < 2) {
+    warn(
+      `${common.length === 0 ? 'None' : 'Only one'} of the ${countValues(levels.length, 'date')} is a session of the run, ${index[0]} to ${index.at(-1)}. A comparison needs at least 2.`,
+    );
+    return hints;
+  }
+  if (common.length <= RETURNS_LEAST) return hints;
+  const pairs = common.slice(1).map(({ date, value }, k) => {
+    const before = common[k]!;
+    const [own_, outside] = [own.get(date)! / own.get(before.date)! - 1, value / before.value - 1];
+    return { own: own_, outside, tolerance: 10 ** -decimals / Math.min(value, before.value) + 1e-12 };
+  });
+  const agreed = pairs.filter(({ own: a, outside: b, tolerance }) => Math.abs(a - b) <= tolerance).length;
+  if (agreed >= AGREED_LEAST * pairs.length) return hints;
+  const [a, b] = [pairs.map((pair) => pair.own), pairs.map((pair) => pair.outside)];
+  const correlation = computeCovariance(a, b) / Math.sqrt(computeCovariance(a, a) * computeCovariance(b, b));
+  const reason =
+    correlation >= SAME_INDEX
+      ? 'another return variant or currency, or levels with a fee or moved by a rate on every session'
+      : 'another index, another currency or moved dates';
+  warn(
+    `Hardly any return agrees (${agreed} of ${pairs.length}), from the first session on. The correlation of the returns is ${correlation.toFixed(4)}: most likely ${reason}.`,
+  );
+  return hints;
 }

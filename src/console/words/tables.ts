@@ -99,51 +99,9 @@ function formatCell(value: CellValue): string {
 }
 
 /** Converts a CSV file of the service to tab-separated text for a spreadsheet. It reads each character only once. */
-export const convertCsvToTabs = (csv: string): string =>
-  parseCells(csv)
+export async function convertCsvToTabs(csv: string): Promise<string> {
+  const { parseCells } = await import('#base/level-file.js'); // only few pages read files
+  return parseCells(csv)
     .map((cells) => cells.map((text) => text.replaceAll(/\s+/g, ' ')).join('\t'))
     .join('\n');
-
-/** Returns the cells of each line of a file whose cells are separated by one character. A quoted cell may contain it. */
-export function parseCells(csv: string, separator = ','): string[][] {
-  const rows: string[][] = [];
-  let row: string[] = [];
-  for (let position = 0; position < csv.length;) {
-    const cell = csv[position] === '"' ? quoteCell(csv, position) : parsePlainCell(csv, position, separator);
-    row.push(cell.text);
-    position = cell.end;
-    if (csv[position] === separator) {
-      position += 1;
-      if (position < csv.length) continue;
-      row.push(''); // the last line ends with a separator
-    }
-    rows.push(row);
-    row = [];
-    position += csv.startsWith('\r\n', position) ? 2 : 1;
-  }
-  return rows;
-}
-
-interface Cell {
-  readonly text: string;
-  /** Position after the cell. It is the position of a separator, of a line break or of the end of the file. */
-  readonly end: number;
-}
-
-function quoteCell(csv: string, start: number): Cell {
-  let text = '';
-  for (let from = start + 1; ;) {
-    const quote = csv.indexOf('"', from);
-    if (quote === -1) return { text: text + csv.slice(from), end: csv.length };
-    text += csv.slice(from, quote);
-    if (csv[quote + 1] !== '"') return { text, end: quote + 1 };
-    text += '"';
-    from = quote + 2;
-  }
-}
-
-function parsePlainCell(csv: string, start: number, separator: string): Cell {
-  let end = start;
-  while (end < csv.length && csv[end] !== separator && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
-  return { text: csv.slice(start, end), end };
 }

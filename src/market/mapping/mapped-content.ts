@@ -1,3 +1,4 @@
+import { MISSING_NUMBER } from '#base/level-file.js';
 import { isAssetIdentifier } from '#domain/base/schema.js';
 import { type Day, formatDay } from '#domain/base/time.js';
 import type { PriceOverride } from '#domain/definition/datasets.js';
@@ -62,13 +63,7 @@ import {
   type WideColumns,
 } from './columns.js';
 import { wrapFooters } from './footers.js';
-import {
-  createCountMarks,
-  createDayReader,
-  createInstantReader,
-  createNumberReader,
-  MISSING_NUMBER,
-} from './written-values.js';
+import { createCountMarks, createDayReader, createInstantReader, createNumberReader } from './written-values.js';
 import { findFirstAtLeast } from '#domain/base/numbers.js';
 
 /** Problems of the texts in a column that the mapping does not name. */

@@ -6,9 +6,6 @@ import { formatCellPath, type DataProblem, type Problems, quoteValue } from '../
 import { isKnownColumn } from '../tables/table-kinds.js';
 import { ADJUSTED_CLOSE } from './columns.js';
 
-/** Matches texts that vendors write for a missing number. */
-export const MISSING_NUMBER = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
-
 /** Thousands marks by kind. The kinds apostrophe and space each include several characters. */
 const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202f' } as const;
 

@@ -252,6 +252,19 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       result: { causes: [], sessions: { common: rows.length, equal: rows.length }, reproduced: true },
     });
     expect(status).toBe(0);
+    // Without a mapping, the command finds what the file shows, as the console does, and states it.
+    const found = await ask(['explain-difference', 'EVEN', file]);
+    expect(found.status).toBe(0);
+    expect(toLines(found.out).at(-1)).toMatchObject({ result: { sessions: { equal: rows.length }, reproduced: true } });
+    expect(found.err).toContain(
+      'dates are read from the column Datum, levels from Schluss; dates are read as day, month, year; numbers are read with a decimal comma',
+    );
+    const unclear = toPath('unclear.csv');
+    await writeFile(unclear, 'date,value\n2/1/2024,1\n3/1/2024,2\n');
+    expect(await ask(['explain-difference', 'EVEN', unclear])).toMatchObject({
+      status: 64,
+      err: expect.stringContaining('Is 2/1/2024 written as month, day, year or as day, month, year?'),
+    });
     // One level is 1 % off: the text and the table of the command name it as a single error.
     const wrong = rows.map(({ date, price }, t) => `${String(date)},${Number(price) * (t === 30 ? 1.01 : 1)}`);
     const published = toPath('published.csv');
@@ -274,11 +287,11 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(named.err).toContain('dates are read from the column Day, levels from Index');
     expect(await read('Day,Index,Volume', ',1')).toMatchObject({
       status: 64,
-      err: expect.stringMatching(/Day, Index, Volume.*--mapping/),
+      err: expect.stringMatching(/The file has Index, Volume\. Which has the levels\?.*--mapping/),
     });
     expect(await read('date,Close,Level', ',1')).toMatchObject({
       status: 64,
-      err: expect.stringMatching(/Close and Level.*--mapping/),
+      err: expect.stringMatching(/The file has Close, Level\. Which has the levels\?.*--mapping/),
     });
   });
 

@@ -7,6 +7,7 @@ import {
   computeRolling,
   computeValueAtRisk,
   countOverlap,
+  listHints,
 } from '#console/words/statistics.js';
 
 const OWN_LEVELS = [100, 102, 99.96, 104.958, 103.90842];
@@ -67,4 +68,57 @@ test('the value at risk is the smallest loss among the worst twentieth of the se
   const returns = Array.from({ length: 40 }, (_, k) => (k - 20) / 1000);
   expect(computeValueAtRisk([...returns, null])).toBeCloseTo(0.019, 12);
   expect(computeValueAtRisk([null])).toBeNull();
+});
+
+/** Forty levels that grow by alternating returns. */
+const OWN = (() => {
+  const dates = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2024, 0, 1 + k)).toISOString().slice(0, 10));
+  let level = 1000;
+  return { index: dates, data: dates.map((_, k) => (level *= k % 2 === 0 ? 1.01 : 0.995)) };
+})();
+
+/** Returns the texts of the hints on levels. */
+const hint = (levels: readonly { readonly date: string; readonly value: number }[], written: number): string[] =>
+  listHints({ levels, written }, OWN).map(({ text }) => text);
+
+const levelsOf = (change: (value: number, k: number) => number) =>
+  OWN.index.map((date, k) => ({ date, value: Number(change(OWN.data[k]!, k).toFixed(2)) }));
+
+test('levels of the run have no hint; those of another index have the correlation of their returns', () => {
+  expect(
+    hint(
+      levelsOf((value) => value),
+      2,
+    ),
+  ).toEqual([]);
+  // Levels with the inverse of each return move opposite to the run.
+  const [text, ...others] = hint(
+    levelsOf((value) => 1e6 / value),
+    2,
+  );
+  expect(others).toEqual([]);
+  expect(text).toMatch(/0 of 39.*correlation of the returns is -1\.0000: most likely another index/);
+  // A drift on every session keeps the correlation.
+  const [drift] = hint(
+    levelsOf((value, k) => value * 1.001 ** k),
+    2,
+  );
+  expect(drift).toMatch(/0 of 39.*is 1\.0000: most likely another return variant or currency/);
+});
+
+test('decimals without information and too few common sessions have a hint', () => {
+  const written = hint(
+    levelsOf((value) => value),
+    6,
+  );
+  expect(written).toEqual([expect.stringContaining('written with 6 decimals, but their values carry 2')]);
+  // 17949.36914 and 17929.99023 are float32 numbers of 17949.37 and 17929.99.
+  const stored = [
+    { date: '2024-01-01', value: 17949.36914 },
+    { date: '2030-01-01', value: 17929.99023 },
+  ];
+  expect(hint(stored, 5)).toEqual([
+    expect.stringContaining('17949.36914 is 17949.37'),
+    expect.stringContaining('Only one of the 2 dates'),
+  ]);
 });

@@ -85,7 +85,7 @@ export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
     service.value.download('exportRun', media, { params: { index_id: id, table }, query: { ...query, format } });
   const copy = () =>
     tryAction(async () =>
-      copyText(convertCsvToTabs(new TextDecoder().decode(await read('csv', 'text/csv'))), `the ${table}`),
+      copyText(await convertCsvToTabs(new TextDecoder().decode(await read('csv', 'text/csv'))), `the ${table}`),
     );
   return (
     <Menu

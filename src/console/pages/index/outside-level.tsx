@@ -1,3 +1,15 @@
+import {
+  type DatedLevel,
+  DECIMAL_WORDS,
+  type LevelFile,
+  type LevelMapping,
+  openLevelFile,
+  ORDER_WORDS,
+  proposeLevelMapping,
+  readLevelFile,
+  type ReadLevels,
+  type UnsureMember,
+} from '#base/level-file.js';
 import type { DifferenceCause, DifferencesView, JobStatus } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
@@ -31,19 +43,9 @@ import { formatMoment, subtractMonths } from '../../words/dates.js';
 import { formatLabel } from '../../words/labels.js';
 import { countValues, formatCount, formatDecimal, formatFigure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { listHints } from '../../words/statistics.js';
 import { type CellValue, formatCommaSeparated } from '../../words/tables.js';
 import { offerFiles } from '../data/dropped-files.js';
-import {
-  type DatedLevel,
-  type LevelFile,
-  type LevelMapping,
-  listHints,
-  openLevelFile,
-  proposeLevelMapping,
-  readLevelFile,
-  type ReadLevels,
-  type UnsureMember,
-} from '../data/level-file.js';
 import { patchDraft, keepDraft, readDraft } from '../designer/draft.js';
 import { readNewestRun } from './run-settings.js';
 import type { RunPartProps } from './run-tabs.js';
@@ -194,9 +196,6 @@ interface ReadFileProps {
   readonly answers: Partial<LevelMapping>;
   onAnswer(answers: Partial<LevelMapping>): void;
 }
-
-const ORDER_WORDS = { YMD: 'year, month, day', DMY: 'day, month, year', MDY: 'month, day, year' } as const;
-const DECIMAL_WORDS = { '.': 'decimal point', ',': 'decimal comma' } as const;
 
 /** Number of rows that are shown as they were read. */
 const SHOWN_ROWS = 3;

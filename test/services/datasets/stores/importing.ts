@@ -173,7 +173,7 @@ export function describeImporting(): void {
       expect(await findStore('grows')).toEqual(before);
     });
 
-    test('adds a table other than the market alone, as JSON and as CSV', async () => {
+    test('adds a table without a market, as JSON and as CSV', async () => {
       const columns = ['identifier', 'type', 'value', 'ex_date'];
       const actions = createFrame(columns, [['A', 'DIVIDEND', 0.1, '2024-01-03']]);
       const { status, body } = await service.ask<ImportResult>(

@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  type LevelMapping,
-  listHints,
-  openLevelFile,
-  parseDate,
-  proposeLevelMapping,
-  readLevelFile,
-} from '#console/pages/data/level-file.js';
+import { type LevelMapping, openLevelFile, parseDate, proposeLevelMapping, readLevelFile } from '#base/level-file.js';
 
 /** Returns the levels of a text as it is read without an answer of the user, or the questions. */
 function read(text: string, answers: Partial<LevelMapping> = {}) {
@@ -66,10 +59,12 @@ test('days and months that can be exchanged are asked for, unless the order of t
   expect(read(both, { order: 'MDY' })).toEqual(['2024-02-01 1', '2024-03-01 2']);
 });
 
-test('a comma before three digits is asked for if some levels have none', () => {
-  const text = 'date;value\n2024-06-27;998\n2024-06-28;1,002\n';
+test('a comma before three digits separates what makes no level jump, and is asked for if that does not decide', () => {
+  expect(read('date;value\n2024-06-27;998\n2024-06-28;1,002\n')).toEqual(['2024-06-27 998', '2024-06-28 1002']);
+  expect(read('date;value\n2024-06-27;100\n2024-06-28;100,123\n')).toEqual(['2024-06-27 100', '2024-06-28 100.123']);
+  const text = 'date;value\n2024-06-27;31\n2024-06-28;1,002\n';
   expect(read(text)).toEqual(['decimal']);
-  expect(read(text, { decimal: '.' })).toEqual(['2024-06-27 998', '2024-06-28 1002']);
+  expect(read(text, { decimal: '.' })).toEqual(['2024-06-27 31', '2024-06-28 1002']);
   // If each level has the comma, both readings have the same returns.
   expect(read('date;value\n2024-06-27;1,001\n2024-06-28;1,002\n')).toEqual(['2024-06-27 1.001', '2024-06-28 1.002']);
 });
@@ -81,55 +76,19 @@ test('a date that does not exist, a repeated date and a level that is no number 
   expect(read('date,value\n2024-06-27,1\n2024-06-28,ten\n')).toContain('line 3 has the level ten');
 });
 
-/** Forty levels that grow by alternating returns. */
-const OWN = (() => {
-  const dates = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2024, 0, 1 + k)).toISOString().slice(0, 10));
-  let level = 1000;
-  return { index: dates, data: dates.map((_, k) => (level *= k % 2 === 0 ? 1.01 : 0.995)) };
-})();
-
-/** Returns the texts of the hints on levels. */
-const hint = (levels: readonly { readonly date: string; readonly value: number }[], written: number): string[] =>
-  listHints({ levels, written }, OWN).map(({ text }) => text);
-
-const levelsOf = (change: (value: number, k: number) => number) =>
-  OWN.index.map((date, k) => ({ date, value: Number(change(OWN.data[k]!, k).toFixed(2)) }));
-
-test('levels of the run have no hint; those of another index have the correlation of their returns', () => {
-  expect(
-    hint(
-      levelsOf((value) => value),
-      2,
-    ),
-  ).toEqual([]);
-  // Levels with the inverse of each return move opposite to the run.
-  const [text, ...others] = hint(
-    levelsOf((value) => 1e6 / value),
-    2,
-  );
-  expect(others).toEqual([]);
-  expect(text).toMatch(/0 of 39.*correlation of the returns is -1\.0000: most likely another index/);
-  // A drift on every session keeps the correlation.
-  const [drift] = hint(
-    levelsOf((value, k) => value * 1.001 ** k),
-    2,
-  );
-  expect(drift).toMatch(/0 of 39.*is 1\.0000: most likely another return variant or currency/);
-});
-
-test('decimals without information and too few common sessions have a hint', () => {
-  const written = hint(
-    levelsOf((value) => value),
-    6,
-  );
-  expect(written).toEqual([expect.stringContaining('written with 6 decimals, but their values carry 2')]);
-  // 17949.36914 and 17929.99023 are float32 numbers of 17949.37 and 17929.99.
-  const stored = [
-    { date: '2024-01-01', value: 17949.36914 },
-    { date: '2030-01-01', value: 17929.99023 },
-  ];
-  expect(hint(stored, 5)).toEqual([
-    expect.stringContaining('17949.36914 is 17949.37'),
-    expect.stringContaining('Only one of the 2 dates'),
-  ]);
+test('stated formats of dates and numbers replace those of the mapping, and lines are skipped', () => {
+  const file = openLevelFile('\uFEFFVendor, Inc\nday,close\nfirst,1k\nsecond,2k\n', 1);
+  const { mapping } = proposeLevelMapping(file, { date: 0, value: 1, order: 'YMD', decimal: '.' });
+  const days: Readonly<Record<string, string>> = { first: '2024-06-27', second: '2024-06-28' };
+  const readDate = (cell: string): string | null => days[cell] ?? null;
+  const readNumber = (cell: string): number => 1000 * Number(cell.replace('k', ''));
+  expect(readLevelFile(file, mapping, { readDate, readNumber })).toMatchObject({
+    levels: [
+      { date: '2024-06-27', value: 1000 },
+      { date: '2024-06-28', value: 2000 },
+    ],
+  });
+  expect(readLevelFile(file, mapping, { readDate: () => null, readNumber })).toEqual({
+    problem: 'line 3 has the date first, which does not have the stated format.',
+  });
 });

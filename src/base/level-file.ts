@@ -1,6 +1,4 @@
-import { isDate, formatWeekday } from '../../words/dates.js';
-import { countValues } from '../../words/numbers.js';
-import { parseCells } from '../../words/tables.js';
+/** Files of dated levels: a CSV file with dates and levels as vendors and spreadsheets write them. */
 
 /** Order of year, month and day in a date. */
 export type DateOrder = 'YMD' | 'DMY' | 'MDY';
@@ -43,17 +41,33 @@ export interface ReadLevels {
   readonly written: number;
 }
 
-/** Names of the column of levels. */
+/** Names of the columns of dates and of levels. */
+const DATE_NAMES = ['date'];
 const LEVEL_NAMES = ['value', 'level', 'close'];
 
-/** Reads the cells of a CSV file, whose header is optional. Lines before the table are left out. */
-export function openLevelFile(text: string): LevelFile {
-  const [first = ''] = text.split(/\r?\n/, 1);
+/** Returns true if the columns of a mapping have the usual names. */
+export const hasUsualNames = ({ columns }: LevelFile, { date, value }: LevelMapping): boolean =>
+  DATE_NAMES.includes(columns[date]?.toLowerCase() ?? '') && LEVEL_NAMES.includes(columns[value]?.toLowerCase() ?? '');
+
+export const ORDER_WORDS = { YMD: 'year, month, day', DMY: 'day, month, year', MDY: 'month, day, year' } as const;
+export const DECIMAL_WORDS = { '.': 'decimal point', ',': 'decimal comma' } as const;
+
+/**
+ * Reads the cells of a CSV file, whose header is optional. Lines before the table are left out.
+ * @param skipped number of lines that are ignored
+ */
+export function openLevelFile(text: string, skipped = 0): LevelFile {
+  const table = text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .slice(skipped)
+    .join('\n');
+  const [first = ''] = table.split(/\r?\n/, 1);
   const separators = [';', '\t', ','];
   const separator =
-    separators.find((one) => first.includes(one)) ?? separators.find((one) => text.includes(one)) ?? ',';
-  const lines = parseCells(text, separator)
-    .map((cells, k) => ({ line: k + 1, cells: cells.map((cell) => cell.trim()) }))
+    separators.find((one) => first.includes(one)) ?? separators.find((one) => table.includes(one)) ?? ',';
+  const lines = parseCells(table, separator)
+    .map((cells, k) => ({ line: skipped + k + 1, cells: cells.map((cell) => cell.trim()) }))
     .filter(({ cells }) => cells.some((cell) => cell !== ''));
   const start = Math.max(
     0,
@@ -82,13 +96,15 @@ export function parseDate(cell: string, order: DateOrder): string | null {
   if (year.length !== 4 || day.length > 2) return null;
   const number = month.length === 3 ? MONTHS.indexOf(month.toLowerCase()) + 1 : Number(month);
   const date = `${year}-${String(number).padStart(2, '0')}-${day.padStart(2, '0')}`;
-  return isDate(date) ? date : null;
+  return new Date(`${date}T00:00:00Z`).toJSON()?.startsWith(date) === true ? date : null;
 }
 
 const NUMBER = /^[-+]?[\d.,'\s]*\d$/;
 
-/** Matches texts that vendors write for a missing number, as imports do. */
-const MISSING_LEVEL = /^(null|none|n\/?a|#n\/a( n\/a)?|-+|\.|)$/i;
+/** Matches texts that vendors write for a missing number. */
+export const MISSING_NUMBER = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
+
+const isMissing = (cell: string): boolean => cell === '' || MISSING_NUMBER.test(cell);
 
 /** Cells from which the format of a column is found. */
 const SAMPLE = 2000;
@@ -106,7 +122,7 @@ export function proposeLevelMapping(
   const read = (column: number): string[] =>
     lines.slice(0, SAMPLE).flatMap(({ cells }) => {
       const cell = cells[column] ?? '';
-      return MISSING_LEVEL.test(cell) ? [] : [cell];
+      return isMissing(cell) ? [] : [cell];
     });
   const all = columns.map((_, column) => ({ column, name: columns[column]!.toLowerCase(), cells: read(column) }));
   const choose = (member: 'date' | 'value', found: typeof all, usual: readonly string[]): number | undefined => {
@@ -126,7 +142,7 @@ export function proposeLevelMapping(
     2 * cells.filter(isOne).length >= cells.length && cells.length > 0;
   const dated = all.filter(({ cells }) => isMost(cells, (cell) => ORDERS.some((order) => parseDate(cell, order))));
   const date =
-    choose('date', dated, ['date']) ??
+    choose('date', dated, DATE_NAMES) ??
     Math.max(
       0,
       all.findIndex(({ name }) => name === 'date'),
@@ -160,7 +176,7 @@ function findOrder(cells: readonly string[]): DateOrder | null {
   if (fits.length < 2) return fits[0]?.order ?? (cells[0]?.includes('.') ? 'DMY' : 'YMD');
   if (cells[0]!.includes('.')) return 'DMY';
   const likely = fits.filter(
-    ({ dates }) => isSorted(dates) && !dates.some((date) => ['Sat', 'Sun'].includes(formatWeekday(date).slice(0, 3))),
+    ({ dates }) => isSorted(dates) && !dates.some((date) => new Date(date).getUTCDay() % 6 === 0),
   );
   return likely.length === 1 ? likely[0]!.order : null;
 }
@@ -182,9 +198,20 @@ function findDecimal(cells: readonly string[]): '.' | ',' | null {
   const isOfThousands = written.every((cell) => OF_THOUSANDS[sign].test(cell));
   if (!isOfThousands) return sign;
   if (written.some((cell) => cell.split(sign).length > 2)) return other;
-  // If each level has the sign, both readings differ only by their scale. Otherwise those below 1,000 can lack it.
-  return written.length === cells.length ? sign : null;
+  // If each level has the sign, both readings differ only by their scale. Otherwise those below 1,000 can lack it: with
+  // the wrong reading, levels jump by about 1,000.
+  if (written.length === cells.length) return sign;
+  const smooth = ([sign, other] as const).filter(
+    (decimal) => !hasJump(cells.map((cell) => parseNumber(cell, decimal))),
+  );
+  return smooth.length === 1 ? smooth[0]! : null;
 }
+
+/** Ratio of two levels after each other that no session has. */
+const JUMP = 30;
+
+const hasJump = (levels: readonly number[]): boolean =>
+  levels.some((level, k) => k > 0 && Math.abs(Math.log(level / levels[k - 1]!)) > Math.log(JUMP));
 
 /** Returns the number in a cell; NaN if it is none. */
 function parseNumber(cell: string, decimal: LevelMapping['decimal']): number {
@@ -195,21 +222,35 @@ function parseNumber(cell: string, decimal: LevelMapping['decimal']): number {
 
 export type LevelsOfFile = ReadLevels | { readonly problem: string };
 
+/** Readers of cells in stated formats, in place of those of the mapping. */
+interface StatedFormats {
+  /** Returns a date as 2024-06-28; null if the cell has none. */
+  readonly readDate?: ((cell: string) => string | null) | undefined;
+  /** Returns the number in a cell; NaN if it has none. */
+  readonly readNumber?: ((cell: string) => number) | undefined;
+}
+
 /** Reads the levels of a file by date. Lines without a level, such as those of holidays, are left out. */
 export function readLevelFile(
   { lines }: LevelFile,
   { date: dateAt, value: valueAt, order, decimal }: LevelMapping,
+  { readDate, readNumber }: StatedFormats = {},
 ): LevelsOfFile {
   const levels: DatedLevel[] = [];
   const lineByDate = new Map<string, number>();
   let written = 0;
   for (const { line, cells } of lines) {
     const [text = '', cell = ''] = [cells[dateAt], cells[valueAt]];
-    if (MISSING_LEVEL.test(cell)) continue;
-    const date = parseDate(text, order);
+    if (isMissing(cell)) continue;
+    const date = readDate === undefined ? parseDate(text, order) : readDate(text);
     if (date === null)
-      return { problem: `line ${line} has the date ${text}; dates are written as 2024-06-28, 6/28/2024 or 28.6.2024.` };
-    const value = parseNumber(cell, decimal);
+      return {
+        problem:
+          readDate === undefined
+            ? `line ${line} has the date ${text}; dates are written as 2024-06-28, 6/28/2024 or 28.6.2024.`
+            : `line ${line} has the date ${text}, which does not have the stated format.`,
+      };
+    const value = readNumber === undefined ? parseNumber(cell, decimal) : readNumber(cell);
     if (!(value > 0)) return { problem: `line ${line} has the level ${cell}, which is not a number above 0.` };
     const earlier = lineByDate.get(date);
     if (earlier !== undefined) return { problem: `line ${line} has the date ${text}, as line ${earlier}.` };
@@ -218,86 +259,52 @@ export function readLevelFile(
     written = Math.max(written, cell.split(decimal)[1]?.length ?? 0);
   }
   if (levels.length < 2)
-    return { problem: `has ${countValues(levels.length, 'level')}; a comparison needs at least 2.` };
+    return {
+      problem: `has ${levels.length === 1 ? '1 level' : `${levels.length} levels`}; a comparison needs at least 2.`,
+    };
   return { levels: levels.toSorted((a, b) => (a.date < b.date ? -1 : 1)), written };
 }
 
-/** Levels of a run. */
-interface RunLevels {
-  readonly index: readonly string[];
-  readonly data: readonly (number | null)[];
+/** Returns the cells of each line of a file whose cells are separated by one character. A quoted cell may contain it. */
+export function parseCells(csv: string, separator = ','): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (let position = 0; position < csv.length;) {
+    const cell = csv[position] === '"' ? quoteCell(csv, position) : parsePlainCell(csv, position, separator);
+    row.push(cell.text);
+    position = cell.end;
+    if (csv[position] === separator) {
+      position += 1;
+      if (position < csv.length) continue;
+      row.push(''); // the last line ends with a separator
+    }
+    rows.push(row);
+    row = [];
+    position += csv.startsWith('\r\n', position) ? 2 : 1;
+  }
+  return rows;
 }
 
-/** Common sessions from which hints on the returns are given. */
-const RETURNS_LEAST = 20;
-
-/** Fraction of returns that agree below which nothing of the levels seems to be that of the run. */
-const AGREED_LEAST = 0.05;
-
-/** Correlation of returns from which two levels are those of one index. */
-const SAME_INDEX = 0.99;
-
-/** Most decimals of a level that a vendor stored as float32; it is written with more of them. */
-const FLOAT32_DECIMALS = 4;
-
-/** Note to the user before a comparison. */
-export interface Hint {
-  readonly kind: 'info' | 'warning';
+interface Cell {
   readonly text: string;
+  /** Position after the cell. It is the position of a separator, of a line break or of the end of the file. */
+  readonly end: number;
 }
 
-/** Returns what the user should know before a comparison: levels of another index, decimals without information, too few sessions. */
-export function listHints({ levels, written }: ReadLevels, { index, data }: RunLevels): Hint[] {
-  const hints: Hint[] = [];
-  const warn = (text: string): void => void hints.push({ kind: 'warning', text });
-  const own = new Map(index.map((date, t) => [date, data[t] ?? Number.NaN]));
-  const common = levels.filter(({ date }) => own.get(date)! > 0);
-  const values = levels.map(({ value }) => value);
-  const carried = Math.max(...values.map((value) => String(value).split('.')[1]?.length ?? 0));
-  const stored = Array.from({ length: FLOAT32_DECIMALS + 1 }, (_, d) => d).find((d) =>
-    values.every((value) => Math.fround(Number(value.toFixed(d))) === Math.fround(value)),
-  );
-  const decimals = stored !== undefined && carried > FLOAT32_DECIMALS ? stored : carried;
-  if (decimals < written) {
-    const example = levels.find(({ value }) => String(value).length > value.toFixed(decimals).length)?.value;
-    hints.push({
-      kind: 'info',
-      text: `The levels are written with ${countValues(written, 'decimal')}, but their values carry ${decimals}${example === undefined ? '' : ` (${example} is ${example.toFixed(decimals)} in single precision)`}. They are compared with ${decimals}.`,
-    });
+function quoteCell(csv: string, start: number): Cell {
+  let text = '';
+  for (let from = start + 1; ;) {
+    const quote = csv.indexOf('"', from);
+    if (quote === -1) return { text: text + csv.slice(from), end: csv.length };
+    text += csv.slice(from, quote);
+    if (csv[quote + 1] !== '"') return { text, end: quote + 1 };
+    text += '"';
+    from = quote + 2;
   }
-  if (common.length < 2) {
-    warn(
-      `${common.length === 0 ? 'None' : 'Only one'} of the ${countValues(levels.length, 'date')} is a session of the run, ${index[0]} to ${index.at(-1)}. A comparison needs at least 2.`,
-    );
-    return hints;
-  }
-  if (common.length <= RETURNS_LEAST) return hints;
-  const pairs = common.slice(1).map(({ date, value }, k) => {
-    const before = common[k]!;
-    const [own_, outside] = [own.get(date)! / own.get(before.date)! - 1, value / before.value - 1];
-    return { own: own_, outside, tolerance: 10 ** -decimals / Math.min(value, before.value) + 1e-12 };
-  });
-  const agreed = pairs.filter(({ own: a, outside: b, tolerance }) => Math.abs(a - b) <= tolerance).length;
-  if (agreed >= AGREED_LEAST * pairs.length) return hints;
-  const correlation = correlate(
-    pairs.map((pair) => pair.own),
-    pairs.map((pair) => pair.outside),
-  );
-  const reason =
-    correlation >= SAME_INDEX
-      ? 'another return variant or currency, or levels with a fee or moved by a rate on every session'
-      : 'another index, another currency or moved dates';
-  warn(
-    `Hardly any return agrees (${agreed} of ${pairs.length}), from the first session on. The correlation of the returns is ${correlation.toFixed(4)}: most likely ${reason}.`,
-  );
-  return hints;
 }
 
-/** Returns the correlation of two samples. */
-function correlate(a: readonly number[], b: readonly number[]): number {
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [meanA, meanB] = [mean(a), mean(b)];
-  const sum = (of: (k: number) => number): number => a.reduce((total, _, k) => total + of(k), 0);
-  const covariance = sum((k) => (a[k]! - meanA) * (b[k]! - meanB));
-  return covariance / Math.sqrt(sum((k) => (a[k]! - meanA) ** 2) * sum((k) => (b[k]! - meanB) ** 2));
+function parsePlainCell(csv: string, start: number, separator: string): Cell {
+  let end = start;
+  while (end < csv.length && csv[end] !== separator && csv[end] !== '\n' && csv[end] !== '\r') end += 1;
+  return { text: csv.slice(start, end), end };
 }

@@ -207,6 +207,19 @@ export const DifferencesView = defineObject(() => ({
     outside: z.number().meta({ description: 'Level from outside.' }),
     difference_bps: BPS,
   }),
+  returns: z
+    .strictObject({
+      count: z.int().meta({ description: 'Number of returns between common sessions.' }),
+      equal: z.int().meta({ description: 'Returns that agree within rounding.' }),
+      correlation: z.number().nullable().meta({
+        description: 'Correlation of the returns of both levels; null if those of one of them are all equal.',
+      }),
+      sentence: z.string().optional().meta({
+        description: 'Present if the levels are most likely not those of the index, in words.',
+      }),
+    })
+    .optional()
+    .meta({ description: 'Returns of both levels, before any cause; absent in an explanation of release 0.11.0.' }),
   mean_absolute_bps: z.number().meta({ description: 'Mean absolute difference of the levels.' }),
   shapes: z.array(z.enum(SHAPES)).meta({ description: 'Course of the differences.' }),
   causes: z.array(DifferenceCause).meta({ description: 'Causes by date.' }),

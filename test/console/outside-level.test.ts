@@ -53,6 +53,16 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     expect(await table.getByRole('rowheader').count()).toBe(1);
     expect(await table.getByText('500.0000 bps').count()).toBe(1);
     expect(await table.getByText('or a price of the run on it, is wrong').count()).toBe(1);
+    // The exported table has this session too.
+    await page.getByRole('group').filter({ hasText: 'Export' }).first().waitFor();
+    const download = page.waitForEvent('download');
+    await page.getByLabel('Export causes').click();
+    await page.getByRole('button', { name: 'CSV' }).click();
+    const file = Buffer.concat(await (await (await download).createReadStream()).toArray()).toString();
+    const [head, row, ...more] = file.trim().split('\r\n');
+    expect(head).toBe('Date,Subject,Manner,Security,Cause,Sessions,Effect (bps),Ties,Difference (bps)');
+    expect(row).toMatch(new RegExp(`^${levels[100]!.date},Unexplained,,,"?The .*,,,,(500|499\\.9)`));
+    expect(more).toEqual([]);
     // The result names its levels, and stays on the page after a reload.
     await page.reload();
     await page.getByText(`published.csv: 190 levels, ${levels[0]!.date} to ${levels[189]!.date}`).waitFor();
@@ -146,6 +156,18 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     await page
       .getByText(/Hardly any return agrees \(\d of 59\).*is -(0\.99|1\.00)\d\d: most likely another index/)
       .waitFor();
+  });
+
+  test('a comparison with levels of another index states the correlation of the returns', async () => {
+    const { page, service } = desk;
+    await page.getByRole('button', { name: 'Explain the difference' }).click();
+    const sentence = /Hardly any return agrees \(\d of 59\), and the correlation of the returns is -(0\.99|1\.00)\d\d/;
+    await page.getByText(sentence).waitFor();
+    // The file is no longer open after a reload, and its note before the comparison is gone.
+    await page.reload();
+    await page.getByText(sentence).waitFor();
+    const { body } = await service.ask<DifferencesView>('GET', '/analytics/CORE/differences');
+    expect(body.returns).toMatchObject({ count: 59, sentence: expect.stringMatching(sentence) });
   });
 
   test('the change of a definition opens in the designer as a draft of a new version', async () => {

@@ -10,6 +10,7 @@ import { Refusal } from '#domain/base/refusals.js';
 import { listClosures } from '#domain/calendars/calendar.js';
 import { createIndexDeciders } from '#domain/optimisation/derived-index.js';
 import { explainDifference, readOutsideLevels } from '#domain/studies/differences.js';
+import { compareReturns } from '#domain/studies/outside-levels.js';
 import { formatDay, parseValidDay } from '#domain/base/time.js';
 import { resolveTreatment } from '#domain/definition/treatment.js';
 import type { Task } from '#jobs/tasks/catalogue.js';
@@ -84,7 +85,7 @@ export const computeTotalReturn: Task<'total-return'> = ({ market: handle, plan,
   });
 
 /** Explains the differences between a run and levels from outside. */
-export const explainDifferences: Task<'differences'> = ({ market: handle, plan, models, question }, control) =>
+export const explainDifferences: Task<'differences'> = ({ market: handle, plan, models, columns, question }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
     const { documents, indexId, request } = plan;
@@ -113,7 +114,15 @@ export const explainDifferences: Task<'differences'> = ({ market: handle, plan, 
     const [first, last] = [outside.days[0]!, outside.days.at(-1)!]; // an explanation has common sessions
     const name = question.name ?? question.series ?? null;
     const facts = { name, count: outside.days.length, first: formatDay(first), last: formatDay(last) };
-    return { outside: facts, ...difference };
+    const { decimals, reproduced } = difference;
+    const { sentence, ...returns } = useRunFile(columns, (run) =>
+      compareReturns({ days: run.i32('indexDays'), levels: run.f64('indexLevel') }, { ...outside, decimals }),
+    );
+    return {
+      outside: facts,
+      ...difference,
+      returns: sentence === undefined || reproduced ? returns : { ...returns, sentence },
+    };
   });
 
 export const readRunLevelsTask: Task<'run-levels'> = ({ columns }) =>

@@ -727,7 +727,7 @@ const explainDifference: JobCommand<DifferencesView> = {
     return { job: await client.call('explainDifference', { params: { index_id }, query, body }) };
   },
   show(view) {
-    const { sessions, variant, mean_absolute_bps: mean } = view;
+    const { sessions, variant, returns, mean_absolute_bps: mean } = view;
     const steps = listOwnSteps(view);
     const table = formatTable([STEP_HEADER, ...steps.map(listStepCells)]);
     const sentences = steps.map(({ sentence, causes }) => {
@@ -740,7 +740,8 @@ const explainDifference: JobCommand<DifferencesView> = {
     );
     const unmatched =
       (sessions.unmatched ?? 0) > 0 ? `  ${sessions.unmatched} levels of the file are on no session of the run.\n` : '';
-    return `${table}${sentences.join('')}${rest.join('')}${unmatched}  ${sessions.common} common sessions of the ${variant} return: ${sessions.equal} equal, ${sessions.explained} explained; mean absolute difference ${mean.toFixed(4)} basis points\n`;
+    const other = returns?.sentence === undefined ? '' : `  ${returns.sentence}\n`;
+    return `${table}${sentences.join('')}${rest.join('')}${unmatched}${other}  ${sessions.common} common sessions of the ${variant} return: ${sessions.equal} equal, ${sessions.explained} explained; mean absolute difference ${mean.toFixed(4)} basis points\n`;
   },
   csv: (view) => ({ header: CSV_HEADER, rows: listCsvRows(view) }),
   exitStatus: ({ complete }) => (complete ? EXIT.done : EXIT.jobFailed),

@@ -203,6 +203,51 @@ export function countEqualReturns(own: OwnLevels, outside: OutsideLevels): numbe
   return count;
 }
 
+/** Comparison of the returns of a run with those of levels from outside. */
+export interface ComparedReturns {
+  /** Number of returns between common sessions. */
+  readonly count: number;
+  /** Number of returns that agree within rounding. */
+  readonly equal: number;
+  /** Null if the returns of one of them are all equal. */
+  readonly correlation: number | null;
+  /** Present if the levels are most likely not those of the run. */
+  readonly sentence?: string | undefined;
+}
+
+/** Returns from which their agreement is judged. */
+const RETURNS_LEAST = 20;
+
+/** Fraction of returns that agree below which nothing of the levels seems to be that of the run. */
+const AGREED_LEAST = 0.05;
+
+/** Correlation of returns from which two levels are those of one index. */
+const SAME_INDEX = 0.99;
+
+/** Compares the returns of a run with those of levels from outside. */
+export function compareReturns(own: OwnLevels, outside: OutsideLevels): ComparedReturns {
+  const common = selectCommon(outside, own);
+  const levels = Float64Array.from(common.days, (day) => levelOn(own, day));
+  const [a, b] = [levels, common.values].map((values) => values.slice(1).map((value, t) => value / values[t]! - 1));
+  const [aa, ab, bb] = [sumProducts(a!, a!), sumProducts(a!, b!), sumProducts(b!, b!)];
+  const compared = {
+    count: a!.length,
+    equal: countEqualReturns(own, common),
+    correlation: aa > 0 && bb > 0 ? ab / Math.sqrt(aa * bb) : null,
+  };
+  const { count, equal, correlation } = compared;
+  const isOther = correlation !== null && correlation < SAME_INDEX && equal < AGREED_LEAST * count;
+  if (!isOther || count < RETURNS_LEAST) return compared;
+  const sentence = `Hardly any return agrees (${equal} of ${count}), and the correlation of the returns is ${correlation.toFixed(4)}: most likely these are levels of another index, in another currency or with moved dates.`;
+  return { ...compared, sentence };
+}
+
+/** Returns the sum of the products of two samples less their means. */
+function sumProducts(a: Float64Array, b: Float64Array): number {
+  const [meanA, meanB] = [a, b].map((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
+  return a.reduce((sum, value, t) => sum + (value - meanA!) * (b[t]! - meanB!), 0);
+}
+
 /** Returns outside / own - 1 on every common session. */
 export function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scale: number): Float64Array {
   return Float64Array.from(days, (day, t) => values[t]! / (levelOn(own, day) * scale) - 1);

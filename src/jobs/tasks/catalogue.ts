@@ -4,7 +4,6 @@ import type { FullRunReason } from '#domain/definition/runs.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/market-data.js';
 import type { CitedResult, TextNumber, VerifiedNumber } from '#domain/outputs/receipts.js';
 import type { RiskModelPart } from '#domain/risk/risk-models.js';
-import type { Difference } from '#domain/studies/difference-result.js';
 import type { MarketAudit } from '#market/judge/audit.js';
 import type { ArtifactDestination, ArtifactHealth, ArtifactRef } from '#store/port.js';
 import type {
@@ -71,6 +70,7 @@ import type {
   BatchPartInput,
   BatchPartOutput,
   BatchSum,
+  ComparedDifference,
   CompareLevelsInput,
   CompareLevelsOutput,
   ExportPart,
@@ -252,7 +252,7 @@ export interface Tasks {
   /** Compares the levels of two stored runs. */
   'compare-levels': { input: CompareLevelsInput; output: CompareLevelsOutput };
   /** Explains the differences between a run and levels from outside. */
-  differences: { input: DifferencesInput; output: Difference };
+  differences: { input: DifferencesInput; output: ComparedDifference };
   /** Computes the total return of a run that is not stored. */
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
   /**

@@ -13,8 +13,9 @@ import type { AccountBacktestRequest } from '#domain/personal/account.js';
 import type { BatchSummary } from '#domain/personal/batch-summary.js';
 import type { BatchCommon, PartLines } from '#domain/personal/batch.js';
 import type { Patch, RankingName, SweepBase, SweepFolds, Variation } from '#domain/studies/sweep.js';
-import type { ShownDifference } from '#domain/studies/difference-result.js';
+import type { Difference, ShownDifference } from '#domain/studies/difference-result.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
+import type { ComparedReturns } from '#domain/studies/outside-levels.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { IndexQuestion, ModelFiles } from './indices.js';
 import type {
@@ -402,7 +403,15 @@ export interface CompareLevelsOutput extends LevelsDifference {
   readonly totalReturns: readonly [number, number];
 }
 
+/** Explanation of a level from outside, with the comparison of all returns before any cause. */
+export interface ComparedDifference extends Difference {
+  /** Absent in an explanation of release 0.11.0. */
+  readonly returns?: ComparedReturns | undefined;
+}
+
 export interface DifferencesInput extends Omit<TotalReturnInput, 'known'> {
+  /** Path of the file with the columns of the run. */
+  readonly columns: string;
   readonly question: DifferenceQuestion;
 }
 

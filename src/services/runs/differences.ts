@@ -20,12 +20,12 @@ import {
   type ExportFormat,
 } from '#domain/outputs/exports.js';
 import type { DifferencesPayload, ReplayPayload, RunDifferencePayload } from '#domain/outputs/jobs.js';
-import type { Difference } from '#domain/studies/difference-result.js';
 import { findRuleId } from '#domain/studies/difference-terms.js';
 import type { DifferenceQuestion } from '#domain/studies/differences.js';
 import { type Attempt, createJobKind, type JobKind, type JobSystem } from '#jobs/port/job-kind.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import type { JobOrigin } from '#jobs/port/queue.js';
+import type { ComparedDifference } from '#jobs/tasks/runs.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import { computeRunId } from '#store/port.js';
 import { createRowTableFile } from '#views/exports/files.js';
@@ -446,7 +446,13 @@ export function createOutsideDifferenceJob(context: Context): JobKind<Difference
     await assertUndamaged(artifacts, run);
     if ('reason' in market) throw new Refusal('STORE_MISMATCH', market.reason);
     const models = await findModels(plan, [side]);
-    const difference = await attempt.compute('differences', { market, plan, ...models, question: request });
+    const difference = await attempt.compute('differences', {
+      market,
+      plan,
+      ...models,
+      columns: await resolveColumnsFile(artifacts, run),
+      question: request,
+    });
     const result: DifferencesView = {
       index_id: plan.indexId,
       run_id: computeRunId(run),
@@ -457,7 +463,7 @@ export function createOutsideDifferenceJob(context: Context): JobKind<Difference
 }
 
 /** Returns JSON data without the marks of constant data. */
-const toMutable = (difference: Difference): Omit<DifferencesView, 'index_id' | 'run_id'> =>
+const toMutable = (difference: ComparedDifference): Omit<DifferencesView, 'index_id' | 'run_id'> =>
   difference as Omit<DifferencesView, 'index_id' | 'run_id'>;
 
 export interface OutsideDifferences {

@@ -389,7 +389,7 @@ interface ExplanationProps {
 }
 
 function Explanation({ id, view, store, at }: ExplanationProps) {
-  const { sessions, largest, shapes, reproduced, outside } = view;
+  const { sessions, largest, shapes, reproduced, outside, returns } = view;
   const steps = listSteps(view);
   const columns = createColumns(store);
   const largestFirst = sessions.unexplained.toSorted((a, b) => Math.abs(b.difference_bps) - Math.abs(a.difference_bps));
@@ -419,10 +419,17 @@ function Explanation({ id, view, store, at }: ExplanationProps) {
               'Largest difference',
               `${formatBasisPoints(largest.difference_bps)} on ${largest.date}: ${formatFigure(largest.own)}, outside ${formatFigure(largest.outside)}`,
             ],
+            [
+              'Equal returns',
+              returns &&
+                `${formatCount(returns.equal)} of ${formatCount(returns.count)}${returns.correlation === null ? '' : `, correlation ${returns.correlation.toFixed(4)}`}`,
+              'Returns between common sessions that agree within rounding, before any cause',
+            ],
             ['Mean absolute difference', formatBasisPoints(view.mean_absolute_bps)],
             ['Course', shapes.join(', '), 'Shape of the difference over the sessions'],
           ]}
         />
+        {returns?.sentence !== undefined && <Banner kind="warning" title={returns.sentence} />}
         <Banner
           kind={reproduced ? 'good' : 'warning'}
           title={
@@ -440,8 +447,11 @@ function Explanation({ id, view, store, at }: ExplanationProps) {
             label="causes"
             fileName={`differences-${id}`}
             listCells={() => ({
-              header: columns.map(({ title }) => title),
-              rows: steps.map((step) => columns.map((column) => readCell(column, step))),
+              header: [...columns.map(({ title }) => title), 'Difference (bps)'],
+              rows: [
+                ...steps.map((step) => [...columns.map((column) => readCell(column, step)), null]),
+                ...sessions.unexplained.map((session) => listUnexplainedCells(columns, session)),
+              ],
             })}
           />
         }
@@ -485,6 +495,17 @@ function Explanation({ id, view, store, at }: ExplanationProps) {
       </Section>
     </>
   );
+}
+
+type UnexplainedSession = DifferencesView['sessions']['unexplained'][number];
+
+/** Returns the cells of a session without an explanation, in the columns of the causes and one with its difference. */
+function listUnexplainedCells(
+  columns: readonly Column<Step>[],
+  { date, difference_bps: size, sentence = '' }: UnexplainedSession,
+): readonly CellValue[] {
+  const own: Readonly<Record<string, string>> = { date, subject: 'Unexplained', sentence };
+  return [...columns.map(({ id }) => own[id] ?? null), size];
 }
 
 const joinDifferent = (texts: readonly string[]): string => [...new Set(texts)].join(', ');

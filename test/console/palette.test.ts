@@ -30,6 +30,17 @@ describe.skipIf('why' in browserFailure)('the command palette', () => {
     await page.keyboard.press('Escape');
   });
 
+  test('the comparison with a published level is found by what it explains', async () => {
+    const { page, service } = desk;
+    await page.goto(service.url());
+    for (const text of ['explain difference', 'outside level core', 'published']) {
+      await page.getByRole('button', { name: 'Go to' }).click();
+      await page.getByRole('combobox').fill(text);
+      await page.getByRole('option', { name: 'CORE Compare with a published level page' }).waitFor();
+      await page.keyboard.press('Escape');
+    }
+  });
+
   test('text that is typed before the palette is loaded is searched', async () => {
     const { newPage, service } = desk;
     const page = await newPage();

@@ -177,14 +177,17 @@ interface Subjects {
 function listPartTargets({ indices, strategies, stores }: Subjects): readonly Target[] {
   const calendars = [...new Set(indices.map(({ calendar }) => calendar))];
   const createPartTargets =
-    (list: readonly { readonly id: string; readonly text: string }[], addressOfPage: (id: string) => string) =>
+    (
+      list: readonly { readonly id: string; readonly text: string; readonly words?: string }[],
+      addressOfPage: (id: string) => string,
+    ) =>
     ({ id, name }: Subject): readonly Target[] =>
-      list.map(({ id: tab, text }) => ({
+      list.map(({ id: tab, text, words = '' }) => ({
         address: formatAddress(addressOfPage(id), { tab }),
         text: `${id} ${text}`,
-        tab: text,
+        tab: `${text} ${words}`,
         kind: 'page',
-        words: name,
+        words: `${name} ${words}`,
       }));
   return [
     ...calendars.map((code) =>

@@ -22,7 +22,7 @@ export interface Target {
   readonly kind: string;
   /** Alternative words by which the target is found. */
   readonly words?: string;
-  /** Title of the tab, if the target is a tab of a document. */
+  /** Title of the tab, and alternative words, if the target is a tab of a document. */
   readonly tab?: string;
   /** Action that is run instead of opening the address. */
   readonly act?: () => unknown;

@@ -11,6 +11,8 @@ export interface RunPartProps {
 interface RunTab extends Tab {
   /** True if the tab shows the selected date range, not the whole run. */
   readonly isRanged?: true;
+  /** Alternative words by which the search finds the tab. */
+  readonly words?: string;
   /** Content that needs only the run. The page renders all other tabs. */
   readonly Part?: ComponentType<RunPartProps>;
 }
@@ -75,6 +77,7 @@ export const RUN_TABS: readonly RunTab[] = [
   {
     id: 'outside',
     text: 'Compare with a published level',
+    words: 'explain difference deviation outside vendor',
     Part: load('the comparison with a published level', async () => (await import('./outside-level.js')).OutsideLevel),
   },
 ];

@@ -223,9 +223,9 @@ export const DifferencesView = defineObject(() => ({
   mean_absolute_bps: z.number().meta({ description: 'Mean absolute difference of the levels.' }),
   shapes: z.array(z.enum(SHAPES)).meta({ description: 'Course of the differences.' }),
   causes: z.array(DifferenceCause).meta({ description: 'Causes by date.' }),
-  steps: z.array(DifferenceStep).optional().meta({
+  steps: z.array(DifferenceStep).meta({
     description:
-      'The causes in order, with those that only together explain a session as one step, such as a replacement; absent in an explanation of release 0.11.0.',
+      'The causes in order, with those that only together explain a session as one step, such as a replacement. The stored job of release 0.11.0 lacks them; GET /analytics/{index_id}/differences adds them.',
   }),
   complete: z.boolean().meta({ description: 'True if every session is explained.' }),
   fewest: z.int().nullable().meta({

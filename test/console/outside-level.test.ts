@@ -9,7 +9,7 @@ import { AXE, listViolations } from './violations.js';
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 /** Address of the last comparison of CORE. */
-const PATH = /\/jobs\/differences(:|%3A)CORE/;
+const PATH = /\/analytics\/CORE\/differences$/;
 
 const browserFailure = await tryBrowser();
 
@@ -314,7 +314,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
 
   test('a replacement is one row and one line of the chart, with links to both securities, also on a phone', async () => {
     const { page, service } = desk;
-    const { body: job } = await service.ask<{ readonly result: DifferencesView }>('GET', '/jobs/differences:CORE');
+    const { body: view } = await service.ask<DifferencesView>('GET', '/analytics/CORE/differences');
     const create = (manner: 'added' | 'ignored', identifier: string) => ({
       subject: 'constituent',
       manner,
@@ -330,7 +330,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     });
     const sentence = `The outside level held A instead of B from ${levels[50]!.date}.`;
     const result = {
-      ...job.result,
+      ...view,
       causes: [create('added', 'A'), create('ignored', 'B')],
       steps: [{ causes: [0, 1], sentence, sessions: 9, effect_bps: -47.5 }],
       remaining: {
@@ -342,7 +342,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
         ],
       },
     };
-    await page.route(PATH, (route) => route.fulfill({ json: { ...job, result } }));
+    await page.route(PATH, (route) => route.fulfill({ json: result }));
     await follow(page, '/console/indices/CORE?tab=outside');
     const table = page
       .getByRole('table', { name: 'causes of the difference' })

@@ -613,9 +613,7 @@ interface ListedStep extends Omit<DifferenceStep, 'causes'> {
 }
 
 const listOwnSteps = ({ causes, steps }: DifferencesView): ListedStep[] =>
-  steps === undefined
-    ? causes.map((cause) => ({ ...cause, causes: [cause] }))
-    : steps.map((step) => ({ ...step, causes: step.causes.map((k) => causes[k]!) }));
+  steps.map((step) => ({ ...step, causes: step.causes.map((k) => causes[k]!) }));
 
 const CSV_HEADER = [
   'date',

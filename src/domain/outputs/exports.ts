@@ -211,14 +211,12 @@ export const DIFFERENCE_TABLES = {
 export type DifferenceTable = keyof typeof DIFFERENCE_TABLES;
 export const DIFFERENCE_TABLE_NAMES = Object.keys(DIFFERENCE_TABLES) as [DifferenceTable, ...DifferenceTable[]]; // Object.keys returns plain strings.
 
-/** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
-export const listDifferenceSteps = ({
-  steps,
-  causes,
-}: Pick<Difference, 'causes' | 'steps'>): readonly DifferenceStep[] =>
-  steps ?? causes.map(({ sentence, sessions, effect_bps }, k) => ({ causes: [k], sentence, sessions, effect_bps }));
+/** Explanation as the service reads it: one of release 0.11.0 has its steps too. */
+export interface ReadDifference extends Difference {
+  readonly steps: readonly DifferenceStep[];
+}
 
-type ExportedDifference = Pick<Difference, 'causes' | 'sessions' | 'remaining' | 'steps'>;
+type ExportedDifference = Pick<ReadDifference, 'causes' | 'sessions' | 'remaining' | 'steps'>;
 
 export const createDifferenceRows = (table: DifferenceTable, difference: ExportedDifference): readonly Row[] =>
   DIFFERENCE_ROWS[table](difference);
@@ -232,13 +230,9 @@ const DIFFERENCE_ROWS: Readonly<Record<DifferenceTable, (difference: ExportedDif
     })),
   unexplained: ({ sessions }) =>
     sessions.unexplained.map(({ date, difference_bps, sentence = null }) => ({ date, difference_bps, sentence })),
-  remaining: (difference) =>
-    [0, ...listDifferenceSteps(difference).map(({ causes }) => causes.at(-1)! + 1)].flatMap((removed) =>
-      difference.remaining.dates.map((date, t) => ({
-        date,
-        removed,
-        difference_bps: difference.remaining.bps[removed]![t]!,
-      })),
+  remaining: ({ steps, remaining: { dates, bps } }) =>
+    [0, ...steps.map(({ causes }) => causes.at(-1)! + 1)].flatMap((removed) =>
+      dates.map((date, t) => ({ date, removed, difference_bps: bps[removed]![t]! })),
     ),
 };
 

@@ -7,7 +7,7 @@ import type { IndexDocument } from '#domain/definition/index-document.js';
 import type { PublicationEntry } from '#domain/definition/publication.js';
 import type { FullRunReason, RunDocument } from '#domain/definition/runs.js';
 import type { MarketHandle } from '#domain/market/market-data.js';
-import type { ExportFormat, ExportPosition, ExportTableName } from '#domain/outputs/exports.js';
+import type { ExportFormat, ExportPosition, ExportTableName, ReadDifference } from '#domain/outputs/exports.js';
 import type { ReportTemplateDocument, RunTerms } from '#domain/outputs/report-templates.js';
 import type { AccountBacktestRequest } from '#domain/personal/account.js';
 import type { BatchSummary } from '#domain/personal/batch-summary.js';
@@ -332,7 +332,7 @@ export interface RenderedRun {
   readonly terms: RunTerms;
   readonly stale: StaleState | null;
   /** Explanation of a level from outside; null if there is none or no block shows it. */
-  readonly difference: ShownDifference | null;
+  readonly difference: (ShownDifference & ReadDifference) | null;
   /** Market of the run, for risk estimates. It is null if the market cannot be read or no block needs it. */
   readonly market: MarketHandle | null;
 }

@@ -486,13 +486,29 @@ interface DifferenceFile {
   readonly format: Exclude<ExportFormat, 'json'>;
 }
 
-/** Returns the last explanation of an index that succeeded; undefined if there is none. */
+/** Explanation as a job stored it. One of release 0.11.0 has no steps. */
+type StoredDifference = Omit<DifferencesView, 'steps'> & Partial<Pick<DifferencesView, 'steps'>>;
+
+/**
+ * Returns the last explanation of an index that succeeded; undefined if there is none. In one of release 0.11.0 each
+ * cause is a step.
+ */
 export async function findLastDifference(
   jobs: Pick<JobSystem, 'find'>,
   subject: string,
 ): Promise<DifferencesView | undefined> {
   const job = await jobs.find(`differences:${subject}`);
-  return (job?.status.result ?? undefined) as DifferencesView | undefined; // the kind of the job determines its result
+  const stored = (job?.status.result ?? undefined) as StoredDifference | undefined; // the kind of the job determines its result
+  if (stored === undefined) return undefined;
+  const {
+    steps = stored.causes.map(({ sentence, sessions, effect_bps }, k) => ({
+      causes: [k],
+      sentence,
+      sessions,
+      effect_bps,
+    })),
+  } = stored;
+  return { ...stored, steps };
 }
 
 export function createOutsideDifferences(

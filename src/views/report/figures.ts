@@ -41,6 +41,7 @@ import {
   type Scenario,
   type ScenarioOutcome,
 } from '#domain/studies/scenarios.js';
+import type { ReadDifference } from '#domain/outputs/exports.js';
 import type { ShownDifference } from '#domain/studies/difference-result.js';
 import { raiseToPower } from '#kernels/power.js';
 import { createAttributionView } from '../attribution.js';
@@ -250,7 +251,7 @@ export interface RunFigures {
   /** State of the run if it is stale, with the reasons; null if the run is current. */
   readonly stale: StaleState | null;
   /** Explanation of a level from outside; null if there is none. */
-  readonly difference: ShownDifference | null;
+  readonly difference: (ShownDifference & ReadDifference) | null;
   readonly terms: RunTerms;
   readonly overview: OverviewView;
   /** Returns the exposure of the last rebalance. */
@@ -334,7 +335,7 @@ export interface StoredRun {
   /** State of the run. Default: current. */
   readonly stale?: StaleState | null;
   /** Explanation of a level from outside. Default: none. */
-  readonly difference?: ShownDifference | null;
+  readonly difference?: (ShownDifference & ReadDifference) | null;
 }
 
 export function createRunFigures({

@@ -1,5 +1,4 @@
 import { LIMIT_RULES } from '#domain/definition/compliance.js';
-import { listDifferenceSteps } from '#domain/outputs/exports.js';
 import type { BlockOf, LiteralTable, TableSource } from '#domain/outputs/report-templates.js';
 import type { Cause, ShownDifference } from '#domain/studies/difference-result.js';
 import { createNotePart, createTitlePart, type Drawing, type DrawingContext, requireFigures } from './blocks.js';
@@ -577,7 +576,7 @@ function createDifferencesTable({ difference, findName }: RunFigures, limit: num
   const listNames = (members: readonly Cause[]): string =>
     members.flatMap(({ identifier }) => (identifier === null ? [] : [findName(identifier) ?? identifier])).join(', ');
   const { shown, others } = splitRows(
-    listDifferenceSteps(difference).map((step) => ({
+    difference.steps.map((step) => ({
       ...step,
       causes: step.causes.map((k) => causes[k]!),
       remains: largest[step.causes.at(-1)! + 1] ?? null,

@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findLastDifference } from '#services/runs/differences.js';
 import type { DifferencesView } from '#contract/differences.js';
 import type { JobStatus } from '#jobs/port/life-cycle.js';
 import { runService, type RunningService } from '../running-service.js';
@@ -276,4 +277,19 @@ describe('an outside level', () => {
     expect(findings[0]!.message).not.toMatch(/^is /);
     for (const part of parts) expect(findings[0]!.message).toContain(part);
   });
+});
+
+test('an explanation that release 0.11.0 stored has each cause as a step', async () => {
+  const cause = { sentence: 'One.', sessions: 3, effect_bps: 2.5, subject: 'dividend' };
+  const find = (result: object | null) =>
+    findLastDifference({ find: async () => ({ status: { result } }) as never }, 'X');
+  expect(await find({ causes: [cause, { ...cause, sentence: 'Two.' }] })).toMatchObject({
+    steps: [
+      { causes: [0], sentence: 'One.', sessions: 3, effect_bps: 2.5 },
+      { causes: [1], sentence: 'Two.', sessions: 3, effect_bps: 2.5 },
+    ],
+  });
+  const steps = [{ causes: [0, 1], sentence: 'Both.', sessions: 3, effect_bps: 1 }];
+  expect(await find({ causes: [cause, cause], steps })).toMatchObject({ steps });
+  expect(await find(null)).toBeUndefined();
 });

@@ -272,6 +272,14 @@ test('causes of a difference from an outside level are a table with what remains
         ],
       },
     ],
+    steps: [
+      {
+        causes: [0],
+        sentence: 'The outside level left out the dividend of B on 2024-01-04.',
+        sessions: 1,
+        effect_bps: -41.25,
+      },
+    ],
     complete: false,
     fewest: null,
     reproduced: false,

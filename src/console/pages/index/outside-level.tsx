@@ -68,20 +68,28 @@ const VARIANTS = [
 /** Maximum number of jobs in a response. */
 const LISTED_MAX = 500;
 
-/** Returns the last explanation of an index; null if there is none. The service stores only the last one. */
-async function readLastExplanation(id: string, signal: AbortSignal): Promise<JobStatus | null> {
+/** Last comparison of an index: its job, and the explanation if the job succeeded. */
+interface LastComparison {
+  readonly job: JobStatus;
+  readonly view: DifferencesView | null;
+}
+
+/** Returns the last comparison of an index; null if there is none. The service stores only the last one. */
+async function readLastComparison(id: string, signal: AbortSignal): Promise<LastComparison | null> {
   const { jobs } = await service.value.call('listJobs', {
     query: { kind: ['differences'], limit: LISTED_MAX },
     signal,
   });
-  const isListed = jobs.some(({ job_id: job }) => job === `differences:${id}`);
-  return isListed ? service.value.call('getJob', { params: { job_id: `differences:${id}` }, signal }) : null;
+  if (!jobs.some(({ job_id: job }) => job === `differences:${id}`)) return null;
+  const job = await service.value.call('getJob', { params: { job_id: `differences:${id}` }, signal });
+  if (job.status !== 'succeeded') return { job, view: null };
+  return { job, view: await service.value.call('getDifference', { params: { index_id: id }, signal }) };
 }
 
 /** Tab that explains why a level from outside differs from the run. */
 export function OutsideLevel({ id, run }: RunPartProps) {
   const { start: from, end: to } = run;
-  const last = useResource(`outside level ${id}`, (signal) => readLastExplanation(id, signal));
+  const last = useResource(`outside level ${id}`, (signal) => readLastComparison(id, signal));
   const [chosen, setChosen] = useState<ChosenFile | null>(null);
   const [answers, setAnswers] = useState<Partial<LevelMapping>>({});
   const [variant, setVariant] = useState<Variant | ''>('');
@@ -142,15 +150,14 @@ export function OutsideLevel({ id, run }: RunPartProps) {
       </Section>
       {!isOfOther && (
         <Answered resource={last} what="the last comparison">
-          {(stored) => {
-            if (stored === null) return null;
-            const job = { ...stored, ...getJob(stored.job_id), result: stored.result };
-            const result = job.result as DifferencesView | null; // the kind of the job determines the type of its result
-            return result === null ? (
-              <JobState job={job} />
+          {(comparison) => {
+            if (comparison === null) return null;
+            const { job, view } = comparison;
+            return view === null ? (
+              <JobState job={{ ...job, ...getJob(job.job_id) }} />
             ) : (
               <>
-                <OtherRun id={id} view={result}>
+                <OtherRun id={id} view={view}>
                   {reading?.read == null ? (
                     <FileChoice label="File of levels to compare again" onChoose={choose}>
                       Choose the file again
@@ -159,7 +166,7 @@ export function OutsideLevel({ id, run }: RunPartProps) {
                     <ActionButton act={submit}>Compare again</ActionButton>
                   )}
                 </OtherRun>
-                <Explanation id={id} view={result} store={run.store_id} at={job.finished_at} />
+                <Explanation id={id} view={view} store={run.store_id} at={job.finished_at} />
               </>
             );
           }}
@@ -367,9 +374,8 @@ interface Step {
   readonly effect: number;
 }
 
-/** Returns the steps of an explanation. In one of release 0.11.0 each cause is a step. */
 const listSteps = ({ causes, steps }: DifferencesView): readonly Step[] =>
-  (steps ?? causes.map((cause, k) => ({ ...cause, causes: [k] }))).map((step) => ({
+  steps.map((step) => ({
     causes: step.causes.map((k) => causes[k]!),
     end: step.causes.at(-1)! + 1,
     sentence: step.sentence,

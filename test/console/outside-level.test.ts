@@ -160,14 +160,27 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
 
   test('a comparison with levels of another index states the correlation of the returns', async () => {
     const { page, service } = desk;
-    await page.getByRole('button', { name: 'Explain the difference' }).click();
-    const sentence = /Hardly any return agrees \(\d of 59\), and the correlation of the returns is -(0\.99|1\.00)\d\d/;
-    await page.getByText(sentence).waitFor();
-    // The file is no longer open after a reload, and its note before the comparison is gone.
+    const values = levels.slice(0, 23).map(({ date, value }) => ({ date, value: Number((1e6 / value).toFixed(2)) }));
+    // The search of causes is long where nothing agrees; it is not what this test is about.
+    const known = [
+      'constituent',
+      'shares',
+      'price',
+      'rebalance',
+      'dividend',
+      'special_dividend',
+      'pricing',
+      'cap',
+      'fee',
+    ];
+    await service.ask('POST', '/analytics/CORE/differences', { levels: values, known });
+    await service.waitForJob('differences:CORE');
+    const sentence = /Hardly any return agrees \(\d of 22\), and the correlation of the returns is -(0\.99|1\.00)\d\d/;
+    // No file is open after a reload, so that the page has no note before the comparison.
     await page.reload();
     await page.getByText(sentence).waitFor();
     const { body } = await service.ask<DifferencesView>('GET', '/analytics/CORE/differences');
-    expect(body.returns).toMatchObject({ count: 59, sentence: expect.stringMatching(sentence) });
+    expect(body.returns).toMatchObject({ count: 22, sentence: expect.stringMatching(sentence) });
   });
 
   test('the change of a definition opens in the designer as a draft of a new version', async () => {

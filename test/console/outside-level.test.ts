@@ -161,7 +161,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
   test('a comparison with levels of another index states the correlation of the returns', async () => {
     const { page, service } = desk;
     const values = levels.slice(0, 23).map(({ date, value }) => ({ date, value: Number((1e6 / value).toFixed(2)) }));
-    // The search of causes is long where nothing agrees; it is not what this test is about.
+    // Without these subjects, the search of causes is short.
     const known = [
       'constituent',
       'shares',

@@ -558,8 +558,10 @@ function useInspection(files: readonly ImportFile[], onProposed: (result: Inspec
   useEffect(() => {
     setInspected(null);
     setMapping(null);
-    setLooking(files.length > 0);
-    if (files.length === 0) return undefined;
+    // Only prices have a format that an inspection finds.
+    const hasPrices = files.some(({ table }) => table === null || table === 'market');
+    setLooking(hasPrices);
+    if (!hasPrices) return undefined;
     const controller = new AbortController();
     void lookAt(files, controller.signal).then((found) => {
       if (controller.signal.aborted) return;
@@ -600,9 +602,6 @@ function findProblem({ sample, result, trouble }: InspectionState): string | nul
 }
 
 async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
-  // Only prices have a format that an inspection finds.
-  if (files.every(({ table }) => table !== null && table !== 'market'))
-    return { sample: null, result: null, trouble: null };
   try {
     const sample = await readSample(files);
     if (sample === null || signal.aborted) return { sample, result: null, trouble: null };

@@ -202,7 +202,7 @@ export const DIFFERENCE_TABLES = {
     sentence: createTextColumn('What the session shows, in words.'),
   },
   remaining: {
-    date: createDateColumn('Common session; of many sessions, equally spaced ones.'),
+    date: createDateColumn('Common session; of many sessions, equally spaced ones and those at the largest changes.'),
     removed: countColumn('Number of causes that are removed, in the order of the table of causes.'),
     difference_bps: createNumberColumn('Difference that remains.', 'basis points'),
   },

@@ -24,6 +24,7 @@ import {
   isEqualAt,
   levelOn,
   listErrors,
+  listShownSessions,
   NOTHING,
   type OutsideLevels,
   type OwnLevels,
@@ -235,8 +236,7 @@ function listRemaining(
   choices: readonly ChosenCandidate[],
   { errors, explainedErrors, own, outside }: RemainingInput,
 ): Difference['remaining'] {
-  const stride = Math.ceil(errors.length / REMAINING_MAX);
-  const shown = [...outside.days.keys()].filter((t) => t % stride === 0 || t === errors.length - 1);
+  const shown = listShownSessions(errors, REMAINING_MAX);
   const positions = shown.map((t) => findFirstAtLeast(own.days, outside.days[t]!));
   const ratios = shown.map((t) => 1 + errors[t]!);
   const steps = choices.slice(0, -1).map(({ levels }) => {

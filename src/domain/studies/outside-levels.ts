@@ -253,6 +253,26 @@ export function listErrors(own: OwnLevels, { days, values }: OutsideLevels, scal
   return Float64Array.from(days, (day, t) => values[t]! / (levelOn(own, day) * scale) - 1);
 }
 
+/**
+ * Returns positions of errors that show their course: all of few; of many, equally spaced ones and those on both sides of
+ * the largest changes, so that a difference of one session is among them.
+ * @param most maximum number of positions, even
+ */
+export function listShownSessions(errors: Float64Array, most: number): number[] {
+  const last = errors.length - 1;
+  if (errors.length <= most) return [...errors.keys()];
+  const stride = Math.ceil(last / (most / 2 - 1));
+  const change = (t: number): number => Math.abs(errors[t]! - errors[t - 1]!);
+  const changes = Int32Array.from({ length: last }, (_, t) => t + 1).sort((a, b) => change(b) - change(a));
+  const shown = new Set([0, last]);
+  for (let t = stride; t < last; t += stride) shown.add(t);
+  for (const t of changes) {
+    if (shown.size > most - 2) break;
+    shown.add(t - 1).add(t);
+  }
+  return [...shown].sort((a, b) => a - b);
+}
+
 /** Returns true if a level agrees within the rounding, by the error of `listErrors`, which is relative to the own level. */
 export const isEqualAt = (errors: Float64Array, t: number, outside: OutsideLevels): boolean =>
   Math.abs(errors[t]! / (1 + errors[t]!)) * outside.values[t]! <=

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compareLevels, compareReturns, NOTHING } from '#domain/studies/outside-levels.js';
+import { compareLevels, compareReturns, listShownSessions, NOTHING } from '#domain/studies/outside-levels.js';
 
 test('a level that is one unit of the last digit off may begin a lasting step, and a second unit is one too many', () => {
   // The own level is 100. A level of 100.01 fits scales from 1.00005 to 1.00015, which do not contain that of the start, 1.
@@ -37,4 +37,16 @@ test('returns of another index are named with their correlation, a step, a spike
     /^Hardly any return agrees \(\d of 59\), and the correlation of the returns is -?0\.\d{4}: /,
   );
   expect(compare(() => 100)).toMatchObject({ correlation: null });
+});
+
+test('of many sessions, every difference of one session and both sides of every step are shown', () => {
+  const errors = Float64Array.from({ length: 5001 }, (_, t) => 1e-9 * Math.sin(t) + (t > 3001 ? 0.01 : 0));
+  const single = Array.from({ length: 100 }, (_, k) => 37 + 49 * k);
+  for (const t of single) errors[t]! += 0.002;
+  const shown = listShownSessions(errors, 1000);
+  expect(shown.length).toBeLessThanOrEqual(1000);
+  expect(shown).toEqual([...new Set(shown)].toSorted((a, b) => a - b));
+  for (const t of [0, 3001, 3002, 5000, ...single]) expect(shown).toContain(t);
+  expect(Math.max(...shown.slice(1).map((t, k) => t - shown[k]!))).toBeLessThanOrEqual(11);
+  expect(listShownSessions(errors.slice(0, 5), 1000)).toEqual([0, 1, 2, 3, 4]);
 });

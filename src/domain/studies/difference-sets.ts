@@ -502,6 +502,20 @@ export function listRetypedPairs(node: DifferenceNode, candidates: readonly Cand
   return pairs.slice(0, PAIRS_MAX / 2).flatMap((pair) => tryPair(node, { pair, isNear: true }, search));
 }
 
+/** Returns another value of an event together with a convention of events of its type. Evidence are many sessions. */
+export function listConventionPairs(node: DifferenceNode, candidates: readonly Candidate[], search: Search): Tried[] {
+  const conventions = candidates.filter(({ types, free }) => types !== undefined && free === undefined);
+  const least = node.agreement.reach + FAINT_SESSIONS;
+  return candidates.flatMap((value) => {
+    const [edit] = value.edits;
+    if (value.free === undefined || edit?.kind !== 'action' || edit.before === null) return [];
+    const { type } = edit.before;
+    return conventions
+      .filter(({ types }) => types!.includes(type))
+      .flatMap((one) => solveWith(node, { value, others: [one], least }, search));
+  });
+}
+
 /** Maximum number of changes that are combined with one free value. */
 const FREE_PAIRS_MAX = 12;
 

@@ -17,6 +17,7 @@ import {
   isOfReviews,
   listFreePairs,
   listFixedPairs,
+  listConventionPairs,
   listRetypedPairs,
   measureConventions,
 } from './difference-sets.js';
@@ -1076,6 +1077,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
     ...listLocalSets(node, { tried: withEvents, candidates }, search),
     ...listFixedPairs(node, [...tried, ...ofReviews], search),
     ...listRetypedPairs(node, candidates, search),
+    ...listConventionPairs(node, candidates, search),
     ...listFreePairs(node, { candidates, tried }, search),
   ];
   return sortFits([...pairs, ...result]);

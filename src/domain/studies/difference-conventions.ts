@@ -3,8 +3,8 @@ import { formatCount } from '../base/numbers.js';
 import { findCompositionInForce } from '../books/compositions.js';
 import { isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
-import { type CorporateAction, readReference, RETURN_VARIANTS } from '../market/market-data.js';
-import { isCurrency, parsePair, readRateSeries } from '../market/rates.js';
+import { type CorporateAction, type MarketData, readReference, RETURN_VARIANTS } from '../market/market-data.js';
+import { isCurrency, listUsedPairs, parsePair, readRateSeries } from '../market/rates.js';
 import {
   type Candidate,
   createRuleSite,
@@ -24,6 +24,7 @@ import {
   findRuleId,
   type Manner,
   type CauseSubject,
+  type ReadRate,
 } from './difference-terms.js';
 import { countDecimals } from './outside-levels.js';
 
@@ -339,60 +340,93 @@ function listRoundingCandidates({ document, ruleId }: RuleSite): Candidate[] {
   });
 }
 
+/** Rates that replace those of a pair, with the manner and words of each. */
+const RATES: readonly (Pick<Candidate, 'words'> & { readonly manner: Manner; readonly read: ReadRate })[] = [
+  { manner: 'ignored', words: 'converts at a rate of 1', read: () => 1 },
+  { manner: 'inverted', words: 'converts at the inverse rate', read: (closes, at) => 1 / closes[at]! },
+  {
+    manner: 'late',
+    words: 'converts at the rate of the previous session',
+    read: (closes, at) => closes[Math.max(0, at - 1)]!,
+  },
+  {
+    manner: 'early',
+    words: 'converts at the rate of the next session',
+    read: (closes, at) => closes[Math.min(closes.length - 1, at + 1)]!,
+  },
+  { manner: 'carried', words: 'converts at the rate of the first session', read: (closes) => closes[0]! },
+];
+
+/** Exchange rate of the store, with a change of its rates. */
+interface StoredPair {
+  readonly identifier: string;
+  readonly change: (read: ReadRate) => Edit;
+}
+
+/** Returns the exchange rates with which the index converts prices. */
+function listStoredPairs(place: RuleSite): StoredPair[] {
+  const { market } = place.sm;
+  const { identifiers, series } = market;
+  const panel = market.fields.get('CLOSE')!;
+  const ofColumns = listPairColumns(place).map((column): StoredPair => {
+    const rows = [...market.dates.keys()].filter((row) => !Number.isNaN(panel[row * identifiers.length + column]!));
+    const closes = rows.map((row) => panel[row * identifiers.length + column]!);
+    return {
+      identifier: identifiers[column]!,
+      change: (read) => ({
+        kind: 'bars',
+        field: 'CLOSE',
+        column,
+        bars: rows.map((row, at) => ({ row, value: read(closes, at) })),
+      }),
+    };
+  });
+  const used = new Set(
+    [...listCodes(market)].flatMap((code) => [
+      ...(listUsedPairs(
+        (pair) => identifiers.includes(pair) || series?.has(pair) === true,
+        code,
+        place.document.currency,
+      ) ?? []),
+    ]),
+  );
+  const ofSeries = [...(series?.keys() ?? [])].filter((name) => used.has(name) && !identifiers.includes(name));
+  return [
+    ...ofColumns,
+    ...ofSeries.map((identifier): StoredPair => ({
+      identifier,
+      change: (read) => ({ kind: 'series', identifier, read }),
+    })),
+  ];
+}
+
+/** Returns the currencies of the securities of a store. */
+function listCodes({ reference: { columns, rows } }: MarketData): Set<string> {
+  const position = columns.indexOf('CURRENCY');
+  const codes = [...rows.values()].flatMap((all) => all.map(({ values }) => values[position]));
+  return new Set(codes.filter((code) => typeof code === 'string'));
+}
+
 function listCurrencyCandidates(place: RuleSite): Candidate[] {
-  const { sm, document } = place;
-  const { market } = sm;
-  const width = market.identifiers.length;
-  const ofColumns = listPairColumns(place).flatMap((column) => {
-    const panel = market.fields.get('CLOSE')!;
-    const rows = Array.from(market.dates.keys()).filter((row) => !Number.isNaN(panel[row * width + column]!));
-    const create = (manner: Manner, words: string, read: (k: number) => number): Candidate =>
+  const { market } = place.sm;
+  const stored = listStoredPairs(place);
+  const create = (identifier: string | null, some: readonly StoredPair[]): Candidate[] =>
+    RATES.map(({ manner, words, read }) =>
       createConvention({
         subject: 'currency',
         manner,
-        identifier: market.identifiers[column]!,
-        words,
-        edits: [{ kind: 'bars', field: 'CLOSE', column, bars: rows.map((row, k) => ({ row, value: read(k) })) }],
-      });
-    const readRate = (k: number): number => panel[rows[Math.max(0, Math.min(rows.length - 1, k))]! * width + column]!;
-    return [
-      create('ignored', 'converts at a rate of 1', () => 1),
-      create('inverted', 'converts at the inverse rate', (k) => 1 / readRate(k)),
-      create('late', 'converts at the rate of the previous session', (k) => readRate(k - 1)),
-      create('early', 'converts at the rate of the next session', (k) => readRate(k + 1)),
-      create('carried', 'converts at the rate of the first session', () => readRate(0)),
-    ];
-  });
-  const position = market.reference.columns.indexOf('CURRENCY');
-  const codes = new Set(
-    [...market.reference.rows.values()].flatMap((rows) => rows.map(({ values }) => values[position])),
-  );
-  const isCode = (code: string): boolean => code === document.currency || codes.has(code);
-  const ofSeries = [...(market.series?.keys() ?? [])]
-    .filter((name) => name.length === 6 && (isCode(name.slice(0, 3)) || isCode(name.slice(3))))
-    .flatMap((identifier) =>
-      (
-        [
-          ['late', -1],
-          ['early', 1],
-        ] as const
-      ).map(([manner, by]) =>
-        createConvention({
-          subject: 'currency',
-          manner,
-          identifier,
-          words: `converts at the rate of the ${by < 0 ? 'previous' : 'next'} session`,
-          edits: [{ kind: 'series', identifier, by }],
-        }),
-      ),
+        identifier,
+        words: identifier === null ? words.replace('converts', 'converts all currencies') : words,
+        edits: some.map(({ change }) => change(read)),
+      }),
     );
   const pairs = [...market.identifiers, ...(market.series?.keys() ?? [])].flatMap((name) => parsePair(name) ?? []);
-  const others = new Set([...codes, ...pairs].filter((code) => typeof code === 'string' && isCurrency(code)));
-  others.delete(document.currency);
+  const others = new Set([...listCodes(market), ...pairs].filter(isCurrency));
+  others.delete(place.document.currency);
   return [
-    ...ofColumns,
-    ...ofSeries,
-    ...[...others].flatMap((currency) => listConversions(place.own, String(currency))),
+    ...stored.flatMap((pair) => create(pair.identifier, [pair])),
+    ...(stored.length > 1 ? create(null, stored) : []),
+    ...[...others].flatMap((currency) => listConversions(place.own, currency)),
   ];
 }
 

@@ -85,7 +85,7 @@ type Documents = Readonly<Record<string, IndexDocument>>;
 export type Edit =
   | { readonly kind: 'action'; readonly before: CorporateAction | null; readonly after: CorporateAction | null }
   | { readonly kind: 'bars'; readonly field: string; readonly column: number; readonly bars: readonly PanelBar[] }
-  | { readonly kind: 'series'; readonly identifier: string; readonly by: number }
+  | { readonly kind: 'series'; readonly identifier: string; readonly read: ReadRate }
   | { readonly kind: 'document'; readonly change: (documents: Documents) => Documents }
   | { readonly kind: 'variant'; readonly variant: ReturnVariant }
   | {
@@ -93,6 +93,9 @@ export type Edit =
       readonly change: (levels: Float64Array, days: Int32Array) => Float64Array;
       readonly terms: Readonly<Record<string, number | string>>;
     };
+
+/** Returns a rate of an exchange rate in place of one, by its position among all. */
+export type ReadRate = (closes: ArrayLike<number>, at: number) => number;
 
 /** Value of a field of a security on a row of the market; NaN for a missing value. */
 export interface PanelBar {
@@ -133,7 +136,7 @@ export function applyEdits(terms: CandidateTerms, edits: readonly Edit[]): Candi
     if (edit.kind === 'document') documents = edit.change(documents);
     else if (edit.kind === 'variant') variant = edit.variant;
     else if (edit.kind === 'levels') reading.push(edit);
-    else if (edit.kind === 'series') series.set(edit.identifier, shiftSeries(series.get(edit.identifier)!, edit.by));
+    else if (edit.kind === 'series') series.set(edit.identifier, changeSeries(series.get(edit.identifier)!, edit.read));
     else if (edit.kind === 'bars') {
       const panel = panels.get(edit.field) ?? terms.market.fields.get(edit.field)!.slice();
       panels.set(edit.field, panel);
@@ -192,9 +195,10 @@ function replaceActions(
 
 const compareCodes = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-function shiftSeries({ days, closes, ...series }: PriceSeries, by: number): PriceSeries {
-  return { ...series, days, closes: closes.map((own, i) => closes[i + by] ?? own) };
-}
+const changeSeries = ({ closes, ...series }: PriceSeries, read: ReadRate): PriceSeries => ({
+  ...series,
+  closes: closes.map((_, at) => read(closes, at)),
+});
 
 /** Run on changed inputs. */
 export interface Evaluation {
@@ -918,7 +922,7 @@ export function describeEdits(terms: CandidateTerms, edits: readonly Edit[]): Ch
 
 function describeData({ identifiers, dates, series }: MarketData, edit: Edit): DataChange[] {
   if (edit.kind === 'series') {
-    const { days, closes } = shiftSeries(series!.get(edit.identifier)!, edit.by);
+    const { days, closes } = changeSeries(series!.get(edit.identifier)!, edit.read);
     return Array.from(days, (day, k) => ({
       table: 'market',
       identifier: edit.identifier,

@@ -506,6 +506,7 @@ function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
   };
   const basis = spec['basis'];
   const isFee = spec.type === 'fee' || spec.type === 'decrement';
+  const isOfPoints = typeof spec['points'] === 'number';
   return [
     ...(basis === 360 || basis === 365
       ? [
@@ -518,8 +519,8 @@ function listOverlayCandidates({ own: { terms } }: RuleSite): Candidate[] {
           ),
         ]
       : []),
-    ...(isFee && typeof spec['percent'] === 'number'
-      ? [create('fee', 'ignored', { percent: 0 }, 'subtracts nothing')]
+    ...(isFee
+      ? [create('fee', 'ignored', { percent: 0, ...(isOfPoints && { points: null }) }, 'subtracts nothing')]
       : []),
     ...(isFee ? solve('fee', 'percent', 0.01, 'subtracts another percentage') : []),
     ...(isFee ? solve('fee', 'points', 1, 'subtracts other points') : []),

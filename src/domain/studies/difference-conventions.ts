@@ -177,6 +177,18 @@ function listFieldValues(place: RuleSite, field: string): Set<string> {
   return new Set(values.filter((value) => typeof value === 'string'));
 }
 
+/** Returns the values of a reference field of the constituents with an ordinary dividend around a difference. */
+function listPayingCountries(place: RuleSite, field: string): string[] {
+  const { sm, session, own } = place;
+  const held = listHeldColumns(place);
+  const values = listActionsNear(sm, session, CONVENTION_SESSIONS)
+    .filter(({ action: { type }, column, session: at }) => type === 'DIVIDEND' && at <= session + 1 && held.has(column))
+    .map(({ action: { identifier } }) =>
+      readReference(own.terms.market.reference, identifier, field, dayOf(place, session)),
+    );
+  return [...new Set(values.filter((value) => typeof value === 'string'))];
+}
+
 function listTaxCandidates(place: RuleSite): Candidate[] {
   const { document, ruleId, own } = place;
   const { terms } = own;
@@ -214,7 +226,21 @@ function listTaxCandidates(place: RuleSite): Candidate[] {
     ...Object.keys(rates),
     ...(others === undefined ? [] : listFieldValues(place, tax.field)),
   ]);
+  const withoutTax = (identifier: string | null, words: string, changed: unknown): Candidate =>
+    createConvention({
+      subject: 'tax',
+      identifier,
+      value: 0,
+      words,
+      edits: [changeTreatment(ruleId, { withholding_tax: changed })],
+    });
+  // Of fixed size, so that it is compared with single dividends that are not taxed.
+  const paying = listPayingCountries(place, tax.field).filter((country) => (rates[country] ?? others ?? 0) > 0);
   return [
+    ...paying.map((country) =>
+      withoutTax(country, `withholds no tax of ${country}`, { ...tax, rates: { ...rates, [country]: 0 } }),
+    ),
+    ...(paying.length > 0 ? [withoutTax(null, 'withholds no tax', 0)] : []),
     ...[...countries].map((country) =>
       create(country, rates[country] ?? others!, (value) => ({ ...tax, rates: { ...rates, [country]: value } })),
     ),

@@ -364,15 +364,21 @@ export function listRateStarts(start: DifferenceNode, search: Search): Conventio
   if (agreement.reach >= outside.days.length) return [];
   const isSmall = own.days.length * own.rule.sm.identifiers.length <= CELLS_MAX;
   const site = createSite(start, outside.days[agreement.reach]!, search);
-  const candidates = [...listConventions(site), ...listOtherFees(own.terms)].filter(
-    ({ subject, free }) => free?.isGradual === true && !known.has(subject),
-  );
+  const all = [...listConventions(site), ...listOtherFees(own.terms)].filter(({ subject }) => !known.has(subject));
+  const candidates = all.filter(({ free }) => free?.isGradual === true);
+  const fixed = all.filter(({ free, subject }) => free === undefined && OF_FIXED_RATES.has(subject));
   const before = countAgreed(own, outside);
-  const found = candidates.flatMap((candidate) => {
-    if (!isSmall && attempt(() => changeLevels(own, candidate.edits)) === null) return [];
+  const roundFixed = (rate: Candidate): FoundRate[] =>
+    (known.has('rounding') || outside.decimals === null ? [false] : [false, true]).flatMap(
+      (isChained) => completeRate(start, { changes: [rate], decimals: -1, isChained }, outside) ?? [],
+    );
+  const isCheap = ({ edits }: Candidate): boolean => isSmall || attempt(() => changeLevels(own, edits)) !== null;
+  const ofFixed = fixed.filter(isCheap).flatMap(roundFixed);
+  const ofFree = candidates.filter(isCheap).flatMap((candidate) => {
     const roundings = known.has('rounding') ? [NOT_ROUNDED] : listRoundings(candidate, outside);
     return roundings.flatMap((rounding) => fitRate(start, candidate, { rounding, outside }) ?? []);
   });
+  const found = [...ofFixed, ...ofFree];
   const most = Math.max(...found.map(({ count }) => count));
   // Of rates that explain nearly as many levels, the shortest one is no chance.
   const [best] = found
@@ -389,6 +395,9 @@ export function listRateStarts(start: DifferenceNode, search: Search): Conventio
   }
   return [{ fits, rivals: [] }];
 }
+
+/** Subjects of conventions of fixed size that act as a rate. */
+const OF_FIXED_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
 
 /** Part of the levels in which two rates are equally good. */
 const NEARLY = 0.01;
@@ -419,7 +428,7 @@ interface FoundRate {
   readonly changes: readonly Candidate[];
   /** Number of sessions that they explain, less the least number for each change. */
   readonly count: number;
-  /** Decimals of the rate. */
+  /** Decimals of the rate; -1 for a convention of fixed size. */
   readonly decimals: number;
 }
 
@@ -455,14 +464,23 @@ function fitRate(start: DifferenceNode, candidate: Candidate, { rounding, outsid
   if (!accepts(short.value) || Math.abs(short.value - guess) <= PRECISION * guess) return null;
   const rate = giveValue(candidate, short.value);
   const changes = [...roundWith(rate.edits), rate];
-  const levels = run(changes.flatMap(({ edits }) => edits));
+  return completeRate(start, { changes, decimals: short.decimals, isChained }, outside);
+}
+
+/** Counts the sessions that a rate explains, and adds the rounding of levels that continue from rounded ones. */
+function completeRate(
+  { own, agreement }: DifferenceNode,
+  { changes, decimals, isChained }: Omit<FoundRate, 'count'> & Pick<Rounding, 'isChained'>,
+  outside: OutsideLevels,
+): FoundRate | null {
+  const edits = changes.flatMap((one) => one.edits);
+  const levels = attempt(() => changeLevels(own, edits) ?? evaluateChanged(own, edits));
   if (levels === null) return null;
-  if (isChained) {
-    const scale = isUnscaled ? 1 : outside.values[0]! / levelOn(levels, outside.days[0]!);
-    changes.push(createChained(outside.decimals!, scale, outside.days[0]!));
-  }
+  const isUnscaled = agreement.low === 1 && agreement.high === 1;
+  const scale = isUnscaled ? 1 : outside.values[0]! / levelOn(levels, outside.days[0]!);
+  const all = isChained ? [...changes, createChained(outside.decimals!, scale, outside.days[0]!)] : changes;
   const count = isChained ? countContinued(levels, outside) : countAgreed(levels, outside);
-  return { changes, count: count - SESSIONS_LEAST * changes.length, decimals: short.decimals };
+  return { changes: all, count: count - SESSIONS_LEAST * all.length, decimals };
 }
 
 interface RangeInput extends RateInput {

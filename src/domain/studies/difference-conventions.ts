@@ -1,6 +1,6 @@
 import { raiseToPower } from '#kernels/power.js';
 import { formatCount } from '../base/numbers.js';
-import { findCompositionInForce } from '../books/compositions.js';
+import { findCompositionInForce, restoreDecided } from '../books/compositions.js';
 import { isOverlayDocument, isRuleDocument } from '../definition/index-document.js';
 import { computeYearFractions } from '../definition/overlay-type.js';
 import { type CorporateAction, type MarketData, readReference, RETURN_VARIANTS } from '../market/market-data.js';
@@ -25,6 +25,7 @@ import {
   type Manner,
   type CauseSubject,
   type ReadRate,
+  roundWeights,
 } from './difference-terms.js';
 import { countDecimals } from './outside-levels.js';
 
@@ -37,6 +38,7 @@ export function listConventions(site: Site): Candidate[] {
     ...listWeightingCandidates(place),
     ...listPricingCandidates(place),
     ...listRoundingCandidates(place),
+    ...listWeightCandidates(place),
     ...listCurrencyCandidates(place),
     ...listCalendarCandidates(),
     ...listOverlayCandidates(place),
@@ -337,6 +339,36 @@ function listPricingCandidates({ document, ruleId }: RuleSite): Candidate[] {
 }
 
 const DECIMALS = [0, 1, 2, 3, 4, 5, 6, 8];
+
+/** Decimals of weights as fractions: those of percentages with none to four. */
+const WEIGHT_DECIMALS = [2, 3, 4, 5, 6];
+
+/** Smallest change of a weight by rounding. */
+const WEIGHT_LEAST = 1e-9;
+
+/** Sessions of outside levels in which rounded weights show their first difference. */
+const WEIGHT_SESSIONS = 60;
+
+/**
+ * Returns the roundings that change the weights of the review before a difference in relation to each other. Decimals of
+ * published weights act on no level: the outside level has weights that are rounded in the calculation.
+ */
+function listWeightCandidates({ document, ruleId, list, session, begin }: RuleSite): Candidate[] {
+  const review = findCompositionInForce(list, session - 1);
+  if (!isRuleDocument(document) || review === undefined || session - begin > WEIGHT_SESSIONS) return [];
+  const { weights } = restoreDecided(review);
+  return WEIGHT_DECIMALS.filter((decimals) => {
+    const rounded = roundWeights(weights, decimals);
+    return rounded.some((weight, k) => Math.abs(weight - weights[k]!) > WEIGHT_LEAST);
+  }).map((decimals) =>
+    createConvention({
+      subject: 'rounding',
+      value: decimals,
+      words: `rounds weights to ${decimals} decimals at each review`,
+      edits: [{ kind: 'weights', id: ruleId, decimals }],
+    }),
+  );
+}
 
 function listRoundingCandidates({ document, ruleId }: RuleSite): Candidate[] {
   const members = document.base_market_value === undefined ? (['divisor'] as const) : (['divisor', 'shares'] as const);

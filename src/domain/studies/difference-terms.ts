@@ -1,6 +1,6 @@
 import { listChanges } from '../base/json.js';
 import { Refusal } from '../base/refusals.js';
-import { findLastAtMost } from '../base/numbers.js';
+import { findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import { type Day, formatDay } from '../base/time.js';
 import { type Book, createBookResume, extendStoredBook, type StoredBook, toStoredBook } from '../books/book.js';
 import { createComposer } from '../books/composer.js';
@@ -88,6 +88,7 @@ export type Edit =
   | { readonly kind: 'series'; readonly identifier: string; readonly read: ReadRate }
   | { readonly kind: 'document'; readonly change: (documents: Documents) => Documents }
   | { readonly kind: 'variant'; readonly variant: ReturnVariant }
+  | { readonly kind: 'weights'; readonly id: string; readonly decimals: number }
   | {
       readonly kind: 'levels';
       readonly change: (levels: Float64Array, days: Int32Array) => Float64Array;
@@ -125,7 +126,7 @@ const toActionKey = ({ identifier, type, exDay, value, related }: CorporateActio
 /** Applies changes to the inputs of a run. @cost O(actions), and a copy of each changed panel */
 export function applyEdits(terms: CandidateTerms, edits: readonly Edit[]): CandidateTerms {
   if (edits.length === 0) return terms;
-  let { documents, variant } = terms;
+  let { documents, variant, createDecider } = terms;
   const reading = [...terms.reading];
   const removed = new Map<string, number>();
   const names = new Set<string>();
@@ -135,6 +136,7 @@ export function applyEdits(terms: CandidateTerms, edits: readonly Edit[]): Candi
   for (const edit of edits) {
     if (edit.kind === 'document') documents = edit.change(documents);
     else if (edit.kind === 'variant') variant = edit.variant;
+    else if (edit.kind === 'weights') createDecider = roundDecisions(createDecider, edit);
     else if (edit.kind === 'levels') reading.push(edit);
     else if (edit.kind === 'series') series.set(edit.identifier, changeSeries(series.get(edit.identifier)!, edit.read));
     else if (edit.kind === 'bars') {
@@ -156,6 +158,7 @@ export function applyEdits(terms: CandidateTerms, edits: readonly Edit[]): Candi
     ...terms,
     documents,
     variant,
+    createDecider,
     reading,
     market: isMarketEqual
       ? terms.market
@@ -167,6 +170,39 @@ export function applyEdits(terms: CandidateTerms, edits: readonly Edit[]): Candi
           ...(panels.size === 0 ? {} : { fields: new Map([...terms.market.fields, ...panels]) }),
           ...(series.size === 0 ? {} : { series }),
         },
+  };
+}
+
+/** Decimals of a weight that its computation leaves exact: one in the middle of two rounded ones stays there. */
+const EXACT_DECIMALS = 12;
+
+/** Rounds weights and scales them to their sum before. Returns them unchanged if all of them become 0. */
+export function roundWeights(weights: Float64Array, decimals: number): Float64Array {
+  const sum = (values: Float64Array): number => values.reduce((all, one) => all + one, 0);
+  const rounded = weights.map((weight) =>
+    roundHalfAwayFromZero(roundHalfAwayFromZero(weight, EXACT_DECIMALS), decimals),
+  );
+  const scale = sum(weights) / sum(rounded);
+  return Number.isFinite(scale) ? rounded.map((weight) => weight * scale) : weights;
+}
+
+/** Rounds the weights that an index decides. Fixed numbers of shares have no weights. */
+function roundDecisions(
+  createDecider: DeciderFactory,
+  { id, decimals }: Extract<Edit, { kind: 'weights' }>,
+): DeciderFactory {
+  return (document, composer) => {
+    const decider = createDecider(document, composer);
+    if (document.id !== id) return decider;
+    return {
+      ...decider,
+      decide(...terms) {
+        const decision = decider.decide(...terms);
+        return decision.kind !== 'decided' || decision.fixedShares !== undefined
+          ? decision
+          : { ...decision, weights: roundWeights(decision.weights, decimals) };
+      },
+    };
   };
 }
 
@@ -912,7 +948,8 @@ export function describeEdits(terms: CandidateTerms, edits: readonly Edit[]): Ch
   });
   const reading = edits.flatMap((edit) => (edit.kind === 'levels' ? [edit.terms] : []));
   const rounding = edits.some((edit) => edit.kind === 'variant') ? { variant: after.variant } : {};
-  const terms_ = Object.assign({}, rounding, ...reading) as Record<string, unknown>;
+  const ofWeights = edits.flatMap((edit) => (edit.kind === 'weights' ? [{ rounded_weights: edit.decimals }] : []));
+  const terms_ = Object.assign({}, rounding, ...ofWeights, ...reading) as Record<string, unknown>;
   return {
     document,
     data: edits.flatMap((edit) => describeData(terms.market, edit)),

@@ -11,6 +11,8 @@ export interface Sought {
   readonly session: number;
   /** Session of the last level that agrees; sessions between them have no level. */
   readonly previous: number;
+  /** Session of the first level with the scale of the difference. */
+  readonly begin: number;
   /** Relative differences of the levels on this session and the following ones. */
   readonly needed: readonly { readonly session: number; readonly difference: number }[];
   /** Relative error of a level by rounding. */
@@ -59,7 +61,7 @@ const UNCAPPED_FACTOR = 3;
  * `ESTIMATE_ERROR` for a likely change, Infinity for a change that cannot act on the session, null without an estimate.
  */
 export function createEstimate(own: Evaluation, sought: Sought): (candidate: Candidate) => number | null {
-  const { session, previous, needed } = sought;
+  const { session, previous, begin, needed } = sought;
   const sensitivity = measureSensitivity(own, session);
   if (sensitivity === null || !(Math.abs(sensitivity) > 0) || session <= own.rule.first) return () => null;
   const { list, sm, document } = own.rule;
@@ -114,8 +116,11 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     return Math.max(0, Math.max(...errors) - tolerance) / Math.abs(wanted);
   }
 
-  const exceed = (column: number, review: number, at: number): number =>
-    grow(column, review, at) / growIndex(review, at) - 1;
+  /** Returns the return of a security over that of the index from a review, or from the first level of the scale, on. */
+  const exceed = (column: number, review: number, at: number): number => {
+    const ratio = (to: number): number => grow(column, review, to) / growIndex(review, to);
+    return ratio(at) - (begin > review ? ratio(begin) : 1);
+  };
 
   /**
    * Estimates a change of a weight from a review on: its excess return, with another effect of the change, must explain the
@@ -132,7 +137,7 @@ export function createEstimate(own: Evaluation, sought: Sought): (candidate: Can
     if (Number.isNaN(used)) return null;
     if (Math.abs(used) > WEIGHT_MAX) return UNLIKELY; // together with another change it may explain the session
     // The levels agree before the difference, so that a security that has already moved cannot be its cause.
-    for (let before = review + 1; before <= previous; before++)
+    for (let before = Math.max(review, begin) + 1; before <= previous; before++)
       if (CERTAIN_SHARE * Math.abs(used * excess(before) + other(before)) > PRIOR_FACTOR * tolerance) return Infinity;
     const errors = observed.map(
       ({ at, difference }) =>

@@ -207,12 +207,14 @@ export function seek(node: DifferenceNode, { outside }: Search, count: number = 
   const value = outside.values[reach]!;
   const scale = Number.isFinite(high) ? (low + high) / 2 : value / levelOn(node.own, outside.days[reach]!);
   const before = outside.days[reach - 1];
+  const place = (day: Day): number => findRuleSession(node, day, sm.sessionAt(day));
   return {
-    previous: before === undefined ? -1 : findRuleSession(node, before, sm.sessionAt(before)),
-    session: findRuleSession(node, outside.days[reach]!, sm.sessionAt(outside.days[reach]!)),
+    previous: before === undefined ? -1 : place(before),
+    session: place(outside.days[reach]!),
+    begin: place(outside.days[findAnchor(node, { outside })]!),
     tolerance: (2 * computeTolerance(outside, value)) / value,
     needed: Array.from(outside.days.subarray(reach, reach + count), (day, k) => ({
-      session: findRuleSession(node, day, sm.sessionAt(day)),
+      session: place(day),
       difference: outside.values[reach + k]! / (levelOn(node.own, day) * scale) - 1,
     })),
   };
@@ -377,7 +379,9 @@ function tryBriefly(node: DifferenceNode, candidates: readonly Candidate[], sear
   const part = attempt(() => evaluatePart(node, edits, candidates, search));
   if (part === null) return null;
   const measure = (one: Day): number => levelOn(part, one) / levelOn(node.own, one);
-  const first = candidates[0]!.date === null ? measure(outside.days[findAnchor(node, search)]!) : 1;
+  // A change that acts before the first level of the scale changes the scale.
+  const atAnchor = measure(outside.days[findAnchor(node, search)]!);
+  const first = Number.isNaN(atAnchor) ? 1 : atAnchor;
   const effect = measure(day) / first;
   if (effect === 1 || Number.isNaN(effect)) return null;
   const agreement = comparePart(node, part, search);

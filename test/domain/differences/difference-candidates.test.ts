@@ -141,6 +141,24 @@ test('a constituent from outside the universe that a selection holds instead of 
   expect(reproduced).toBe(true);
 });
 
+test('a constituent that another one replaces from before the first outside level is found up to the next review', () => {
+  const terms = createIndex();
+  const [first, at] = [DATES[1]!, DATES[firstOf('2020-02')]!];
+  const changed = withDocument(terms, 'X', (own) => ({
+    ...own,
+    universe: { kind: 'list', identifiers: [...NAMES.slice(0, 8).filter((one) => one !== 'N02'), 'N10'] },
+    amendments: [{ effective_from: at, changes: { universe: { kind: 'named', id: 'U', identifiers: null } } }],
+  }));
+  const { days, levels } = evaluateTerms(changed);
+  const outside = { days: days.slice(6), values: round(levels.slice(6), 8) };
+  const { causes, reproduced } = explainCase({ terms, outside, decimals: 8, plants: [] });
+  expect(causes.map((cause) => [name(cause), cause.through]).toSorted()).toEqual([
+    [`constituent added N10 ${first}`, at],
+    [`constituent ignored N02 ${first}`, at],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
 test('a constituent that a selection replaces by the next one is found', () => {
   const terms = createIndex({ selection: TOP });
   const at = firstOf('2020-03');

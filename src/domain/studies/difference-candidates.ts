@@ -2,6 +2,7 @@ import { findLastAtMost, findUpperMedian } from '../base/numbers.js';
 import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
+import { findTextInEffect } from '../definition/amendments.js';
 import { type IndexDocument, isRuleDocument } from '../definition/index-document.js';
 import { createWithholding } from '../market/action-effects.js';
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
@@ -19,6 +20,7 @@ import {
   listFieldsRead,
   type Manner,
   type PanelBar,
+  readSelection,
   replaceMember,
 } from './difference-terms.js';
 import { countDecimals } from './outside-levels.js';
@@ -38,6 +40,8 @@ export interface Candidate extends DatedChange {
   readonly after?: Day | undefined;
   /** Candidate with the same state for one more session; absent if the change has no duration. */
   readonly longer?: () => Candidate | null;
+  /** Candidate with the same state to the end of the run; absent if there is none. */
+  readonly lasting?: () => Candidate;
   /** Securities of which a selection takes, or leaves, one for the security; absent if none is exchanged. */
   readonly exchanged?: readonly number[] | undefined;
   /** Number that the outside level reveals; `edits` are those of the first guess. */
@@ -702,7 +706,8 @@ function listConstituentCandidates(place: RuleSite): Candidate[] {
   return listNearReviews(place).flatMap(({ composition, position, next }) => {
     if (composition.session > session) return [];
     const members = new Set(composition.columns);
-    const isList = document.universe?.kind === 'list';
+    const text = findTextInEffect(document, composition.date).document;
+    const isList = text.universe?.kind === 'list';
     const pairs = new Set(listPairColumns(place));
     const priced = sm.identifiers.flatMap((_, column) =>
       !pairs.has(column) && sm.closeAt(composition.decision, column) > 0 ? [column] : [],
@@ -710,25 +715,35 @@ function listConstituentCandidates(place: RuleSite): Candidate[] {
     const universe = isList ? priced : [...place.own.composer.universe(ruleId, composition.decision)];
     const others = [...new Set([...universe, ...priced])].filter((column) => !members.has(column));
     const start = position === 0 ? null : composition.date;
-    const names = [...members].map((column) => sm.identifiers[column]!);
     const hold = (manner: Manner, column: number): Candidate => {
       const identifier = sm.identifiers[column]!;
       // The other constituents are those of a change of the same review before.
-      const list = (own: IndexDocument): string[] =>
-        [...new Set([...(findHeldNames(own, document, start) ?? names), identifier])]
+      const list = (own: IndexDocument, one: Composition, from: Day | null): string[] =>
+        [...new Set([...(findHeldNames(own, document, from) ?? nameDecided(place, one)), identifier])]
           .filter((name) => manner === 'added' || name !== identifier)
           .toSorted();
-      return {
+      const create = (reviews: readonly Composition[], until: Composition | undefined): Candidate => ({
         ...describeConstituent(place, composition, { manner, column }),
-        date: dayOf(place, composition.session),
-        through: next === undefined ? null : dayOf(place, next.session),
+        date: position === 0 && until === undefined ? null : dayOf(place, composition.session),
+        through: until === undefined ? null : dayOf(place, until.session),
         edits: [
-          changeDocument(ruleId, (own) => holdMembers(own, list(own), { from: start, until: next?.date ?? null })),
+          changeDocument(ruleId, (own) =>
+            reviews.reduce((changed, one) => {
+              const from = one === composition ? start : one.date;
+              return holdMembers(changed, list(own, one, from), { from, until: until?.date ?? null });
+            }, own),
+          ),
         ],
+      });
+      const later = place.list.slice(position);
+      const isShort = later.length * members.size <= HELD_MAX;
+      return {
+        ...create([composition], next),
+        ...(next !== undefined && isShort ? { lasting: () => create(later, undefined) } : {}),
       };
     };
     // Without a selection the constituents are the universe itself.
-    if (document.pipeline.selection.length === 0) return listUniverseCandidates(place, { composition, next, others });
+    if (text.pipeline!.selection.length === 0) return listUniverseCandidates(place, { composition, next, others });
     const inside = new Set(isList ? [] : universe);
     return [
       ...[...members].map((column) => hold('ignored', column)),
@@ -744,12 +759,21 @@ function listConstituentCandidates(place: RuleSite): Candidate[] {
   });
 }
 
+/** Maximum number of identifiers in the lists of a change that holds constituents at all later reviews. */
+const HELD_MAX = 20_000;
+
+/** Returns the constituents that a review decided, also those that left before its effect. */
+const nameDecided = ({ sm }: RuleSite, { targets, decided, columns }: Composition): string[] =>
+  [...(targets ?? decided ?? { columns }).columns].map((column) => sm.identifiers[column]!);
+
 /** Returns the constituents that a change holds from a review, or the first one, on. Returns undefined without a change. */
 function findHeldNames(own: IndexDocument, document: IndexDocument, from: Day | null): readonly string[] | undefined {
   if (from === null) return own.universe === document.universe ? undefined : (own.universe?.identifiers ?? undefined);
   const date = formatDay(from);
   const known = new Set(document.amendments);
-  const held = own.amendments?.findLast((one) => one.effective_from === date && !known.has(one))?.changes['universe'];
+  const held = own.amendments?.findLast(
+    (one) => one.effective_from === date && readSelection(one)?.length === 0 && !known.has(one),
+  )?.changes['universe'];
   return (held as { readonly identifiers?: readonly string[] } | undefined)?.identifiers;
 }
 

@@ -70,14 +70,15 @@ function lengthen(
   const { candidate } = added;
   const moved = chosen.findIndex(({ candidate: one }) => isMovedOn(one, candidate));
   if (moved >= 0) return chosen.with(moved, moveOn(chosen[moved]!, { ...added, levels }));
-  const at = chosen.findIndex(({ candidate: one }) => isContinued(one, candidate));
+  const at = chosen.findIndex(({ candidate: one }) => isContinued(one, candidate) || isState(one, candidate));
   if (at < 0) return [...chosen, { ...added, levels }];
   const before = chosen[at]!;
   return chosen.with(at, {
     ...before,
     candidate: {
       ...before.candidate,
-      through: candidate.through,
+      date: before.candidate.date ?? before.candidate.review?.date ?? null,
+      through: before.candidate.manner === candidate.manner ? candidate.through : candidate.date,
       edits: [...before.candidate.edits, ...candidate.edits],
     },
     levels: joinLevels(before.levels, levels),
@@ -137,3 +138,16 @@ const isContinued = (before: Candidate, after: Candidate): boolean =>
   before.date !== null &&
   before.value === after.value &&
   after.after === before.through;
+
+/**
+ * Returns true for a constituent that is left out, or held in addition, also from the end of another change on, and for one
+ * whose lasting change ends.
+ */
+const isState = (before: Candidate, after: Candidate): boolean =>
+  before.subject === 'constituent' &&
+  after.subject === 'constituent' &&
+  before.identifier === after.identifier &&
+  after.date !== null &&
+  (before.manner === after.manner
+    ? before.through === after.date
+    : before.through === null && after.through === null && (before.date ?? -Infinity) < after.date);

@@ -839,7 +839,7 @@ export interface DatedChange {
   readonly date: Day | null;
   readonly edits: readonly Edit[];
   /** First review that changes; absent for a change of no single review. */
-  readonly review?: Pick<Composition, 'session' | 'decision'>;
+  readonly review?: Pick<Composition, 'session' | 'decision' | 'date'>;
 }
 
 /** Computes a result. Returns null if it is refused, because a change can make a document or a market invalid. */
@@ -1065,7 +1065,7 @@ export function holdMembers(
       : [
           amend(until, {
             universe: toUniversePatch(findUniverse(document, formatDay(until))),
-            pipeline: { selection: document.pipeline?.selection ?? [] },
+            pipeline: { selection: findSelection(document, formatDay(until)) },
           }),
         ];
   if (from === null)
@@ -1083,6 +1083,17 @@ function findUniverse({ universe, amendments = [] }: IndexDocument, date: string
     .map(({ changes: one }) => one['universe']);
   return changes.reduce(mergePatch, universe ?? { kind: 'all' }) as UniverseSpec;
 }
+
+/** Returns the selection of a document on a date. */
+const findSelection = ({ pipeline, amendments = [] }: IndexDocument, date: string): readonly unknown[] =>
+  amendments.reduce(
+    (selection, one) => (one.effective_from <= date ? (readSelection(one) ?? selection) : selection),
+    pipeline?.selection as readonly unknown[],
+  ) ?? [];
+
+/** Returns the selection that an amendment changes. */
+export const readSelection = ({ changes }: Amendment): readonly unknown[] | undefined =>
+  (changes['pipeline'] as { readonly selection?: readonly unknown[] } | undefined)?.selection;
 
 /** Returns a universe as a change that leaves no member of the one before. */
 const toUniversePatch = (universe: UniverseSpec): Record<string, unknown> => ({

@@ -401,6 +401,14 @@ export function complete(node: DifferenceNode, { brief, ...tried }: Tried, searc
     : { ...tried, terms: own.terms, own, agreement: compareLevels(own, outside, node.unexplained) };
 }
 
+/** Returns changes that explain a session, after those with the same states to the end of the run if these agree longer. */
+export function prolong(node: DifferenceNode, fit: Tried, search: Search): Tried[] {
+  if (!fit.candidates.some(({ lasting }) => lasting !== undefined)) return [fit];
+  const candidates = fit.candidates.map((one) => one.lasting?.() ?? one);
+  const lasting = complete(node, { ...fit, candidates, brief: [] }, search);
+  return lasting !== null && lasting.agreement.reach > fit.agreement.reach ? [lasting, fit] : [fit];
+}
+
 /** Returns the session of the first difference of a state. */
 export const findSession = ({ own, agreement: { reach } }: DifferenceNode, { days }: OutsideLevels): number =>
   own.compositions.sm.sessionAt(days[reach]!);

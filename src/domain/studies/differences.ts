@@ -61,6 +61,7 @@ import {
   isLargeFor,
   isPassing,
   OPENED,
+  prolong,
   reportSession,
   type Search,
   SEARCHED,
@@ -722,7 +723,7 @@ function descend(node: DifferenceNode, search: Search): void {
     descend(repeated, search);
     return;
   }
-  const fits = listFits(node, search);
+  const fits = listFits(node, search).flatMap((fit, k) => (k < BRANCHES_MAX ? prolong(node, fit, search) : [fit]));
   if (fits.length > BRANCHES_MAX) search.isBounded = true;
   const followed = fits.slice(0, BRANCHES_MAX).flatMap((fit) => {
     const whole = complete(node, fit, search);

@@ -159,6 +159,52 @@ test('a constituent that another one replaces from before the first outside leve
   expect(reproduced).toBe(true);
 });
 
+/** Returns an index that also holds a security at its reviews from a session on. */
+function holdAlso(terms: CandidateTerms, from: number, security: string): CandidateTerms {
+  const { list, sm } = evaluateTerms(terms).rule;
+  const reviews = list.filter(({ date }) => date >= parseValidDay(DATES[from]!));
+  return withDocument(terms, 'X', (own) => ({
+    ...own,
+    amendments: reviews.map(({ date, targets, decided, columns }) => {
+      const names = [...(targets ?? decided ?? { columns }).columns].map((column) => sm.identifiers[column]!);
+      return {
+        effective_from: formatDay(date),
+        changes: {
+          universe: { kind: 'list', id: null, identifiers: [...new Set([...names, security])] },
+          pipeline: { selection: [] },
+        },
+      };
+    }),
+  }));
+}
+
+test('a constituent that is held in addition to a selection to the end is one cause, also with another one before the next review', () => {
+  const terms = createIndex({ selection: TOP });
+  const at = firstOf('2020-03');
+  const changed = withBars(holdAlso(terms, at, 'N00'), 'CLOSE', (panel, width) => {
+    panel[(at + 6) * width + COLUMN + 2] = panel[(at + 5) * width + COLUMN + 2]!;
+  });
+  const { causes, reproduced } = explain(terms, changed);
+  expect(causes.map((cause) => [name(cause), cause.through])).toEqual([
+    [`constituent added N00 ${DATES[at]}`, null],
+    [`price carried N05 ${DATES[at + 6]}`, DATES[at + 6]],
+  ]);
+  expect(reproduced).toBe(true);
+});
+
+test('a constituent that is held in addition to one that leaves between the decision of a review and its effect is found', () => {
+  const at = firstOf('2020-05');
+  const terms = createIndex({
+    selection: TOP,
+    weighting: { cap: 0.3 },
+    document: { rebalance: { frequency: 'monthly', anchor: 'first_session', effective_lag: 5 } },
+    actions: [{ name: 'N05', type: 'ACQUISITION', value: 60, ex: DATES[at - 2]! }],
+  });
+  const { causes, reproduced } = explain(terms, holdAlso(terms, at, 'N00'));
+  expect(causes.map(name)).toEqual([`constituent added N00 ${DATES[at]}`]);
+  expect(reproduced).toBe(true);
+});
+
 test('a constituent that a selection replaces by the next one is found', () => {
   const terms = createIndex({ selection: TOP });
   const at = firstOf('2020-03');

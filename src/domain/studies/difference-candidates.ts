@@ -3,7 +3,8 @@ import { type Day, formatDay, parseValidDay } from '../base/time.js';
 import { type Composition, findCompositionInForce } from '../books/compositions.js';
 import { listDueUnderTexts } from '../books/rebalance-dates.js';
 import { findTextInEffect } from '../definition/amendments.js';
-import { type IndexDocument, isRuleDocument } from '../definition/index-document.js';
+import { type IndexDocument, isRuleDocument, type UniverseSpec } from '../definition/index-document.js';
+import { ENDING_TYPES } from '../definition/treatment.js';
 import { createWithholding } from '../market/action-effects.js';
 import { ACTION_KINDS, type CorporateAction } from '../market/market-data.js';
 import { createExchangeRates } from '../market/rates.js';
@@ -102,6 +103,7 @@ export function listLocalCandidates(site: Site): Candidate[] {
     ...listUnlistedCandidates(place),
     ...listPriceCandidates(place),
     ...listRebalanceCandidates(place),
+    ...listAddedReviews(place),
     ...listShareCandidates(place),
     ...listFollowedShareCandidates(place),
     ...listConstituentCandidates(place),
@@ -542,25 +544,11 @@ function listRebalanceCandidates(place: RuleSite): Candidate[] {
     const at = dates.indexOf(composition.date);
     if (at < 0) return [];
     const create = (manner: Manner, words: string, others: readonly Day[]): Candidate => ({
-      subject: 'rebalance',
-      manner,
-      identifier: null,
-      date: dayOf(place, composition.session),
-      review: composition,
-      through: null,
-      value: null,
-      words,
+      ...describeReview(place, composition, { manner, words }),
       edits: [
-        changeDocument(ruleId, (own) => ({
-          ...own,
-          rebalance: {
-            ...own.rebalance,
-            frequency: 'custom',
-            dates: (own.rebalance.frequency === 'custom' ? own.rebalance.dates : dates.map(formatDay)).flatMap((date) =>
-              date === formatDay(dates[at]!) ? others.map(formatDay) : [date],
-            ),
-          },
-        })),
+        changeReviewDates(ruleId, dates, (all) =>
+          all.flatMap((date) => (date === formatDay(dates[at]!) ? others.map(formatDay) : [date])),
+        ),
       ],
     });
     const [before, after] = [sm.sessions[composition.session - 1], sm.sessions[composition.session + 1]];
@@ -571,6 +559,86 @@ function listRebalanceCandidates(place: RuleSite): Candidate[] {
     ];
   });
 }
+
+type Review = Pick<Composition, 'session' | 'decision' | 'date'>;
+
+const describeReview = (
+  place: RuleSite,
+  review: Review,
+  { manner, words }: { readonly manner: Manner; readonly words: string },
+) => ({
+  subject: 'rebalance' as const,
+  manner,
+  identifier: null,
+  date: dayOf(place, review.session),
+  review,
+  through: null,
+  value: null,
+  words,
+});
+
+/** Returns a change of the dates of the reviews of an index. */
+const changeReviewDates = (
+  ruleId: string,
+  dates: readonly Day[],
+  change: (dates: readonly string[]) => readonly string[],
+): Edit =>
+  changeDocument(ruleId, (own) => ({
+    ...own,
+    rebalance: {
+      ...own.rebalance,
+      frequency: 'custom',
+      dates: change(own.rebalance.frequency === 'custom' ? own.rebalance.dates : dates.map(formatDay)),
+    },
+  }));
+
+/** Maximum number of reviews of a site that the run lacks. */
+const ADDED_MAX = 4;
+
+/**
+ * Returns reviews that the run lacks although its data give a reason for them: other members of its named universes, or an
+ * event by which a security enters or leaves.
+ */
+function listAddedReviews(place: RuleSite): Candidate[] {
+  const { sm, list, session, document, ruleId } = place;
+  if (!isRuleDocument(document) || document.rebalance.frequency === 'daily') return [];
+  const { effective_lag: lag } = document.rebalance;
+  const names = new Set(listUniverseNames(document.universe));
+  const held = listHeldColumns(place);
+  const members = sm.market.universes.flatMap(({ universe, start, end }) => (names.has(universe) ? [start, end] : []));
+  const changed = [
+    ...members.flatMap((day) => (day === null ? [] : [sm.sessionAt(day - 1) + 1])),
+    ...listActionsNear(sm, session, EVENT_SESSIONS)
+      .filter(({ action, column }) => held.has(column) && (action.related !== null || ENDING_TYPES.has(action.type)))
+      .map(({ session: at }) => at),
+  ];
+  const reviews = new Set(list.map((one) => one.session));
+  // A change of members on a day is reviewed at its close, at the close before, or after the usual sessions.
+  const added = [...new Set(changed.flatMap((at) => [at, at - 1, at + lag]))].filter(
+    (at) => at > list[0]!.session && at < session && at >= session - EVENT_SESSIONS && !reviews.has(at),
+  );
+  if (added.length === 0) return [];
+  const dates = listEffectiveDates(place);
+  return added
+    .toSorted((a, b) => b - a)
+    .slice(0, ADDED_MAX)
+    .map((at) => {
+      const review = { session: at, decision: Math.max(0, at - lag), date: dayOf(place, at) };
+      return {
+        ...describeReview(place, review, { manner: 'added', words: 'also rebalanced' }),
+        edits: [changeReviewDates(ruleId, dates, (all) => [...all, formatDay(review.date)].toSorted())],
+      };
+    });
+}
+
+/** Returns the named universes that a universe consists of. */
+const listUniverseNames = (universe: UniverseSpec | null | undefined): string[] =>
+  universe == null
+    ? []
+    : [
+        ...(universe.kind === 'named' && universe.id != null ? [universe.id] : []),
+        ...(universe.of ?? []).flatMap(listUniverseNames),
+      ];
 
 /** Fields with numbers of shares that index weights use. */
 const SHARE_FIELDS = ['SHARES_OUTSTANDING', 'FREE_FLOAT'];

@@ -205,6 +205,21 @@ test('a constituent that is held in addition to one that leaves between the deci
   expect(reproduced).toBe(true);
 });
 
+test('a review on the session of a change of the universe, on which the run has none, is found', () => {
+  const at = firstOf('2020-03') + 8;
+  const index = createIndex();
+  const joined = { universe: 'U', identifier: 'N09', start: parseValidDay(DATES[at]!), end: null };
+  const terms = { ...index, market: { ...index.market, universes: [...index.market.universes, joined] } };
+  const dates = ['2020-02', '2020-03', '2020-04', '2020-05'].map((month) => DATES[firstOf(month)]!);
+  const changed = withDocument(terms, 'X', (own) => ({
+    ...own,
+    rebalance: { frequency: 'custom', dates: [...dates, DATES[at]!].toSorted() },
+  }));
+  const { causes, reproduced } = explain(terms, changed);
+  expect(causes.map(name)).toEqual([`rebalance added null ${DATES[at]}`]);
+  expect(reproduced).toBe(true);
+});
+
 test('a constituent that a selection replaces by the next one is found', () => {
   const terms = createIndex({ selection: TOP });
   const at = firstOf('2020-03');

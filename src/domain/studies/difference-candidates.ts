@@ -768,7 +768,8 @@ function readBefore(panel: Float64Array, { column, width, row }: PanelColumn & {
   return Number.NaN;
 }
 
-function listConstituentCandidates(place: RuleSite): Candidate[] {
+/** Returns the constituents that may be left out, or held in addition, from a review near a difference on. */
+export function listConstituentCandidates(place: RuleSite): Candidate[] {
   const { sm, document, ruleId, session } = place;
   if (!isRuleDocument(document) || document.rebalance.frequency === 'daily') return [];
   return listNearReviews(place).flatMap(({ composition, position, next }) => {

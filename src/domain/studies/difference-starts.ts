@@ -1,6 +1,6 @@
 import { findLastAtMost, findUpperMedian, roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
-import type { Candidate } from './difference-candidates.js';
+import { type Candidate, createRuleSite, listConstituentCandidates } from './difference-candidates.js';
 import { createConvention, listConventions, listOtherFees } from './difference-conventions.js';
 import { isOfReviews } from './difference-sets.js';
 import type { ChosenCandidate, DifferenceNode, Fit } from './difference-nodes.js';
@@ -17,6 +17,7 @@ import {
   compareLevels,
   computeTolerance,
   computeUnit,
+  countEqualReturns,
   countDecimals,
   findDecimals,
   haveEqualLevels,
@@ -107,7 +108,27 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
     const others = isOf(WITH_RATES);
     if (firsts.length * others.length * cells <= PAIR_CELLS_MAX) supported = selectSupported(addEach(firsts, others));
   }
+  if (supported.length === 0 && best !== null) {
+    const members = listFirstConstituents(start, search);
+    if (members.length * cells <= MEMBER_CELLS_MAX) {
+      const ofMembers = members.flatMap((one) => runFrom(start, one, search));
+      supported = selectSupported([...ofMembers.map((fit) => support([fit])), ...addEach(ofMembers, readings)]);
+    }
+  }
   return groupEqual(supported, search);
+}
+
+/** Product of constituents, securities and sessions above which constituents that differ from the start are not run. */
+const MEMBER_CELLS_MAX = 5_000_000;
+
+/** Returns constituents that may differ from before the first level on, if hardly any return agrees. */
+function listFirstConstituents(start: DifferenceNode, { outside, known }: Search): Candidate[] {
+  const { own, agreement } = start;
+  const { length } = outside.days;
+  if (known.has('constituent') || agreement.reach >= length || 2 * countEqualReturns(own, outside) >= length) return [];
+  const site = createRuleSite(createSite(start, outside.days[agreement.reach]!, { outside }));
+  const begin = site.sm.sessionAt(outside.days[0]!);
+  return listConstituentCandidates(site).filter(({ review }) => review!.session <= begin);
 }
 
 interface Supported extends Pick<ConventionStart, 'fits'> {

@@ -205,6 +205,26 @@ test('a constituent that is held in addition to one that leaves between the deci
   expect(reproduced).toBe(true);
 });
 
+test.each([
+  ['fee added null null', (level: number, t: number) => level * 0.99 ** (t / 365), 0],
+  ['calendar early null null', (level: number) => level, 1],
+])(
+  'a constituent that is left out from the start is found below a convention of all levels: %s',
+  (found, change, by) => {
+    const terms = createIndex();
+    const without = withDocument(terms, 'X', (own) => ({
+      ...own,
+      universe: { kind: 'list', identifiers: NAMES.slice(0, 8).filter((one) => one !== 'N02') },
+    }));
+    const { days, levels } = evaluateTerms(without);
+    const values = levels.slice(by, by + 60).map((level, t) => change(level, days[t]! - days[0]!));
+    const outside = { days: days.slice(0, 60), values: round(values, 8) };
+    const { causes, reproduced } = explainCase({ terms, outside, decimals: 8, plants: [] });
+    expect(causes.map(name).toSorted()).toEqual([found, 'constituent ignored N02 null'].toSorted());
+    expect(reproduced).toBe(true);
+  },
+);
+
 test('a review on the session of a change of the universe, on which the run has none, is found', () => {
   const at = firstOf('2020-03') + 8;
   const index = createIndex();

@@ -25,7 +25,6 @@ import {
   levelOn,
   listErrors,
   listShownSessions,
-  NOTHING,
   type OutsideLevels,
   type OwnLevels,
   type Unexplained,
@@ -261,7 +260,8 @@ function findScale(
   const first = levelOn(start.own, outside.days[0]!);
   const isEqual = Math.abs(first - outside.values[0]!) <= computeTolerance(outside, outside.values[0]!);
   if (isEqual && outside.isScaled !== true) return 1;
-  const { low, high } = unexplained.breaks.length === 0 ? agreement : compareLevels(own, outside, NOTHING);
+  const { low, high } =
+    unexplained.breaks.length === 0 ? agreement : compareLevels(own, outside, { ...unexplained, breaks: [] });
   if (!(low > 0 && Number.isFinite(high))) return outside.values[0]! / first;
   for (let d = 0; d <= 12; d++) {
     const short = roundHalfAwayFromZero((low + high) / 2, d);

@@ -157,20 +157,41 @@ export function levelOn({ days, levels }: OwnLevels, day: Day): number {
   return days[at] === day ? levels[at]! : Number.NaN;
 }
 
-/** Sessions that must agree with a fitted scale, and not without it. */
+/** Sessions that must agree with a fitted scale, and how many more than without it. */
 const SCALED_SESSIONS = 20;
+const SCALED_MORE = 10;
 
 /**
  * Returns levels whose scale is fitted if their first one is rounded: the levels of a run that begins from it then differ
- * from them by a last digit here and there.
+ * from them by a last digit here and there. Single wrong levels, and a step after the first sessions, do not matter.
  */
 export function fitScale(outside: OutsideLevels, own: OwnLevels): OutsideLevels {
   const { values, days, decimals } = outside;
   const isShort = decimals === 0 ? values[0]! % 10 === 0 : decimals !== null && hasDecimals(values[0]!, decimals - 1);
   if (decimals === null || isShort) return outside;
-  const scaled = { ...outside, isScaled: true };
-  const least = Math.min(compareLevels(own, outside, NOTHING).reach + SCALED_SESSIONS, days.length);
-  return compareLevels(own, scaled, NOTHING).reach >= least ? scaled : outside;
+  const ranges = Array.from(days, (day, t) => {
+    const [level, value] = [levelOn(own, day), values[t]!];
+    const tolerance = computeTolerance(outside, value);
+    return { low: (value - tolerance) / level, high: (value + tolerance) / level };
+  });
+  const count = ranges.filter(({ low, high }) => low <= 1 && high >= 1).length;
+  const most = countMost(ranges, ranges[0]!);
+  const least = Math.min(Math.max(count + SCALED_MORE, SCALED_SESSIONS), days.length);
+  return most > count && most >= least ? { ...outside, isScaled: true } : outside;
+}
+
+type Range = Pick<Agreement, 'low' | 'high'>;
+
+/** Returns the largest number of ranges that have one number of a range in common. */
+function countMost(ranges: readonly Range[], within: Range): number {
+  const common = ranges.filter(({ low, high }) => low <= within.high && high >= within.low);
+  const lows = common.map(({ low }) => Math.max(low, within.low)).toSorted((a, b) => a - b);
+  const highs = common.map(({ high }) => high).toSorted((a, b) => a - b);
+  let ended = 0;
+  return lows.reduce((most, low, k) => {
+    while (highs[ended]! < low) ended++;
+    return Math.max(most, k + 1 - ended);
+  }, 0);
 }
 
 /** Returns true if the levels of two runs agree within the rounding of the outside levels. */

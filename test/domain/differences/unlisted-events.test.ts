@@ -182,6 +182,16 @@ test('levels that begin with a rounded level have a fitted scale, and no differe
   expect(Math.abs(scale - 17067.5641 / 17067.56)).toBeLessThan(1e-7);
 });
 
+test('a scale is fitted although the second level is wrong and later levels have a step', () => {
+  const sketch: Sketch = { close: tradeAfter([]), actions: [] };
+  const { days, levels } = evaluateTerms(createTerms(sketch, 17067.5641));
+  const values = levels.map((level, t) => level * (t < 150 ? 1 : 1.0234567) + (t === 1 ? 0.07 : 0));
+  const outside = { days, values: round(values, 2) };
+  const { sessions, scale } = explainCase({ terms: createTerms(sketch, 17067.56), outside, decimals: 2, plants: [] });
+  expect(sessions.unexplained.map(({ date }) => date)).toEqual([days[1]!, days[150]!].map(formatDay));
+  expect(Math.abs(scale - 17067.5641 / 17067.56)).toBeLessThan(1e-7);
+});
+
 test('numbers of float32 that are written with more digits are read with the digits that they have', () => {
   // The float32 numbers nearest to 17949.37, 17929.99 and 9999.94 are 17949.369140625, 17929.990234375 and 9999.9404296875.
   const read = readFloat32(Float64Array.of(17949.36914, 17929.99023, 9999.94043));

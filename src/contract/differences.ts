@@ -166,7 +166,7 @@ const UnexplainedSession = defineObject(() => ({
   difference_bps: BPS,
   single: z.literal(true).optional().meta({
     description:
-      'Present if the levels before and after the session agree: the outside level of this session, or a price of the run on it, is wrong.',
+      'Present if the levels before and after the session, or before and after two such sessions, agree: the outside level of this session, or a price of the run on it, is wrong.',
   }),
   sentence: z
     .string()

@@ -4,6 +4,7 @@ import { ACTION_KINDS, type ReturnVariant } from '../market/market-data.js';
 import type { ChosenCandidate, DifferenceNode } from './difference-nodes.js';
 import type { Candidate } from './difference-candidates.js';
 import { type DifferenceParts, divideDifference, type OutsideComposition } from './difference-parts.js';
+import { findSingleDays } from './difference-trials.js';
 import {
   applyEdits,
   attempt,
@@ -53,7 +54,7 @@ export interface DifferenceStep extends Pick<Cause, 'sentence' | 'sessions' | 'e
 export interface UnexplainedSession {
   readonly date: string;
   readonly difference_bps: number;
-  /** Present if the levels before and after the session agree. */
+  /** Present if the levels before and after the session, or before and after it and a neighbour, agree. */
   readonly single?: true | undefined;
   /** Absent in a stored explanation of release 0.11.0, as `steps`, `outside` and `unmatched`. */
   readonly sentence?: string | undefined;
@@ -280,28 +281,30 @@ function listUnexplained(
   const { breaks, skipped, noise } = node.unexplained;
   const stated = new Set([...breaks, ...skipped]);
   const listed = days.filter((day) => stated.has(day));
-  const left = new Set([...stated, ...noise]);
+  const single = findSingleDays(node.unexplained, outside.days);
   return (listed.length === 0 ? days : listed).map((day) => {
     const t = outside.days.indexOf(day);
     const isStep = breaks.includes(day) && t > 0;
     const ratio = (at: number): number => outside.values[at]! / levelOn(final, outside.days[at]!);
     const base = isStep ? ratio(t - 1) : findScale(node, outside, node);
-    const isSingle =
-      skipped.includes(day) &&
-      [t - 1, t + 1].every((at) => outside.days[at] !== undefined && !left.has(outside.days[at]!));
-    const kind = isSingle ? 'single' : isStep ? 'step' : noise.includes(day) ? 'noise' : 'other';
+    const again = single.get(day);
+    const kind = isStep ? 'step' : noise.includes(day) ? 'noise' : 'other';
     return {
       date: formatDay(day),
       difference_bps: (ratio(t) / base - 1) * 10_000,
-      ...(isSingle ? { single: true } : {}),
-      sentence: UNEXPLAINED_SENTENCES[kind],
+      ...(again === undefined ? {} : { single: true }),
+      sentence:
+        again === undefined
+          ? UNEXPLAINED_SENTENCES[kind]
+          : describeSingle(again === outside.days[t + 1] ? 'the next session' : formatDay(again)),
     };
   });
 }
 
+const describeSingle = (next: string): string =>
+  `The levels agree again on ${next}: the outside level of this session, or a price of the run on it, is wrong.`;
+
 const UNEXPLAINED_SENTENCES = {
-  single:
-    'The levels agree again on the next session: the outside level of this session, or a price of the run on it, is wrong.',
   step: 'No change explains the step. Later sessions are compared from the new level on.',
   noise: 'A unit of the last digit: no cause is searched.',
   other: 'No change explains the difference.',

@@ -66,15 +66,24 @@ export function reportSession({ agreement: { reach } }: DifferenceNode, search: 
 export const countUnexplained = ({ unexplained }: DifferenceNode): number =>
   unexplained.breaks.length + unexplained.skipped.length;
 
-/** Returns the single days without an explanation: errors of the outside level, and no sign of a cause. */
-export function findSingleDays({ skipped }: Unexplained, days: Int32Array): ReadonlySet<Day> {
-  const left = new Set(skipped);
-  return new Set(
-    skipped.filter((day) => {
-      const at = findLastAtMost(days, day);
-      return !left.has(days[at - 1]!) && !left.has(days[at + 1]!);
-    }),
-  );
+/** Most consecutive sessions without an explanation that are separate errors of the outside level. */
+const SINGLE_MAX = 2;
+
+/**
+ * Returns the days without an explanation before and after which the levels agree, each with the day from which they agree
+ * again: errors of the outside level, and no sign of a cause.
+ */
+export function findSingleDays({ breaks, skipped, noise }: Unexplained, days: Int32Array): ReadonlyMap<Day, Day> {
+  const [left, single] = [new Set([...breaks, ...skipped, ...noise]), new Map<Day, Day>()];
+  const open = new Set(skipped);
+  for (let t = 1; open.size > 0 && t < days.length; t++) {
+    let end = t;
+    while (open.has(days[end]!)) end++;
+    const isClosed = end < days.length && !left.has(days[t - 1]!) && !left.has(days[end]!);
+    if (isClosed && end - t <= SINGLE_MAX) for (const day of days.subarray(t, end)) single.set(day, days[end]!);
+    t = end;
+  }
+  return single;
 }
 
 /** Number of sessions after a difference above the rounding with which a candidate must agree first. */

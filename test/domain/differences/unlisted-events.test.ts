@@ -129,6 +129,28 @@ test('a single wrong level of the outside series is listed, and does not hide a 
   ]);
 });
 
+test.each([
+  [
+    [130, 131],
+    [true, true],
+  ],
+  [
+    [130, 131, 132],
+    [undefined, undefined, undefined],
+  ],
+])('two wrong levels in a row are errors of their sessions, and three are not: %j', (wrong, single) => {
+  const sketch: Sketch = { close: tradeAfter([]), actions: [] };
+  const { days, levels } = evaluateTerms(createTerms(sketch));
+  const values = levels.map((level, t) => level + (wrong.includes(t) ? 0.07 * (t - 128) : 0));
+  const outside = { days, values: round(values, 2) };
+  const { causes, sessions } = explainCase({ terms: createTerms(sketch), outside, decimals: 2, plants: [] });
+  expect(causes).toEqual([]);
+  expect(sessions.unexplained.map((one) => one.date)).toEqual(wrong.map((t) => formatDay(days[t]!)));
+  expect(sessions.unexplained.map((one) => one.single)).toEqual(single);
+  const again = `agree again on ${formatDay(days[132]!)}`;
+  expect(sessions.unexplained[0]!.sentence!.includes(again)).toBe(single[0] === true);
+});
+
 test('a spin-off that the store lacks is named by a new security and the fall of its parent', () => {
   const next = seeded(12);
   const child = DATES.map((_, t) => (t < 100 ? null : Math.round(4000 + 100 * next()) / 100));

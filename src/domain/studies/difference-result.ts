@@ -567,7 +567,9 @@ interface ShapeInput {
 
 /** Describes the course of the differences. */
 function findShapes(errors: Float64Array, outside: OutsideLevels, { scale, own, isCurrency }: ShapeInput): Shape[] {
-  const shapes: Shape[] = scale === 1 ? [] : ['factor'];
+  // A rounded base value is no factor.
+  const isRounded = Math.abs(scale - 1) * own.levels[0]! <= computeTolerance(outside, own.levels[0]!);
+  const shapes: Shape[] = isRounded ? [] : ['factor'];
   if (errors.every((_, t) => isEqualAt(errors, t, outside))) return [...shapes, 'none'];
   const tolerances = errors.map((_, t) => computeTolerance(outside, outside.values[t]!) / outside.values[t]!);
   const steps = [...errors.keys()].filter(

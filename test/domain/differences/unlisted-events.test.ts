@@ -194,7 +194,7 @@ test('levels that begin with a rounded level have a fitted scale, and no differe
   const sketch: Sketch = { close: tradeAfter([]), actions: [] };
   const { days, levels } = evaluateTerms(createTerms(sketch, 17067.5641));
   const outside = { days, values: round(levels, 2) };
-  const { causes, sessions, scale, reproduced } = explainCase({
+  const { causes, sessions, scale, shapes, reproduced } = explainCase({
     terms: createTerms(sketch, 17067.56),
     outside,
     decimals: 2,
@@ -202,6 +202,7 @@ test('levels that begin with a rounded level have a fitted scale, and no differe
   });
   expect([causes, sessions.unexplained, reproduced]).toEqual([[], [], true]);
   expect(Math.abs(scale - 17067.5641 / 17067.56)).toBeLessThan(1e-7);
+  expect(shapes).not.toContain('factor');
 });
 
 test('a scale is fitted although the second level is wrong and later levels have a step', () => {

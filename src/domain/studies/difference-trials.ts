@@ -229,6 +229,20 @@ export function seek(node: DifferenceNode, { outside }: Search, count: number = 
   };
 }
 
+/** Sessions after a large change of scale that have it too; fewer levels can be wrong ones. */
+const SCALED_AFTER = 5;
+
+/** Returns true if the levels of the following sessions are nearer to a change of scale than to the scale before it. */
+export function isLastingScale({ own, agreement }: DifferenceNode, value: number, outside: OutsideLevels): boolean {
+  const { reach, low, high } = agreement;
+  const days = outside.days.subarray(reach + 1, reach + 1 + SCALED_AFTER);
+  const hasScale = (day: Day, k: number): boolean => {
+    const size = Math.log((2 * outside.values[reach + 1 + k]!) / (levelOn(own, day) * (low + high)));
+    return Math.abs(size - Math.log(value)) < Math.abs(size);
+  };
+  return days.length === SCALED_AFTER && days.every(hasScale);
+}
+
 export function findRuleSession({ own, terms }: DifferenceNode, day: Day, session: number): number {
   const shift = terms.reading.reduce((sum, { terms: { shifted_sessions: by } }) => sum + Number(by ?? 0), 0);
   return (findRuleId(terms) === terms.indexId ? session : own.rule.sm.sessionAt(day)) - shift;

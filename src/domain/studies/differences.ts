@@ -59,6 +59,7 @@ import {
   findSingleDays,
   giveValue,
   isLargeFor,
+  isLastingScale,
   isPassing,
   OPENED,
   prolong,
@@ -936,6 +937,7 @@ function findScaleChange(
   const [from, to] = [later.low / high, later.high / low];
   const isLarge = Math.abs(Math.log(from)) > SCALE_LOG;
   if (later.reach < reach + (isLarge && !isOnlyLarge ? 1 : SCALE_SESSIONS) || (isOnlyLarge && !isLarge)) return null;
+  if (isLarge && !isLastingScale(node, from, outside)) return null;
   // A scale is a number with few decimals or the inverse of an integer.
   const value = findRoundNumber(from, to, SCALE_DECIMALS) ?? invert(findRoundNumber(1 / to, 1 / from, 0));
   const rescaled = value === null ? null : changeScale(node, value, outside);
@@ -955,7 +957,8 @@ function findNearScale(node: DifferenceNode, search: Search): DifferenceNode | n
   const { needed } = seek(node, search, 1);
   const ratio = 1 + needed[0]!.difference;
   const value = SCALES.find((scale) => Math.abs(Math.log(ratio / scale)) < SCALE_REST);
-  return value === undefined ? null : changeScale(node, value, search.outside);
+  const isScale = value !== undefined && isLastingScale(node, value, search.outside);
+  return isScale ? changeScale(node, value, search.outside) : null;
 }
 
 /** Largest part of a difference that a split leaves which the price of its security shows. */

@@ -311,6 +311,14 @@ test.each([
   expect(sessions.unexplained).toHaveLength(1 - values.length);
 });
 
+test.each([0.5, 10, 0.1])('a level of one session that is wrong by the factor %d is no change of scale', (factor) => {
+  const { causes, sessions } = explainChanged(6, (values) => {
+    values[19]! *= factor;
+  });
+  expect(causes).toEqual([]);
+  expect(sessions.unexplained.map(({ single }) => single)).toEqual([true]);
+});
+
 test('a change of scale is found on the session of an event that is left out', () => {
   const terms = createRoundedIndex();
   const actions = terms.market.actions.filter(({ type }) => type !== 'SPECIAL_DIVIDEND');

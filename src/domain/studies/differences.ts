@@ -876,7 +876,8 @@ const REPEATED_UNITS = 20;
 
 /**
  * Returns the state in which the outside level of a session is that of the previous session, and null otherwise. The first
- * level of a series whose dates are moved is also there twice.
+ * level of a series whose dates are moved is also there twice, and two levels can be equal by chance: the levels before and
+ * after it must agree.
  */
 function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): DifferenceNode | null {
   const { reach } = node.agreement;
@@ -885,6 +886,12 @@ function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): Di
   if (reach < 2 || before === undefined || value !== outside.values[reach - 1] || known.has('price')) return null;
   const move = Math.abs(levelOn(node.own, day) / levelOn(node.own, before) - 1) * value;
   if (move < 2 * REPEATED_UNITS * computeTolerance(outside, value)) return null;
+  const { breaks, skipped, noise } = node.unexplained;
+  let end = reach + 1;
+  while (outside.values[end] === value) end++;
+  const without = { breaks, noise, skipped: [...skipped, ...outside.days.subarray(reach, end)] };
+  const isClosed = end < outside.days.length && compareLevels(node.own, outside, without).reach > end;
+  if (!isClosed || [...breaks, ...skipped, ...noise].includes(before)) return null;
   const candidate: Candidate = {
     subject: 'price',
     manner: 'carried',

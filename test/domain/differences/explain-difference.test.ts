@@ -182,6 +182,25 @@ test('a level that repeats the previous one is an error of that session, of no s
   expect(reproduced).toBe(true);
 });
 
+test('a level that is that of the previous session by chance, after which no level agrees, has no cause', () => {
+  const { causes, sessions } = explainChanged(6, (values) => {
+    const factor = values[11]! / values[12]!;
+    for (let t = 12; t < values.length; t++) values[t] = Number((values[t]! * factor).toFixed(6));
+  });
+  expect(causes).toEqual([]);
+  expect(sessions.unexplained).toHaveLength(1);
+});
+
+test.each([2, 4])('a level that is there %d times is an error of each session that repeats it', (count) => {
+  const { causes, reproduced } = explainChanged(6, (values) => {
+    values.fill(values[11]!, 12, 11 + count);
+  });
+  expect(causes.map(({ manner, identifier }) => [manner, identifier])).toEqual(
+    Array.from({ length: count - 1 }, () => ['carried', null]),
+  );
+  expect(reproduced).toBe(true);
+});
+
 test('an event that is two sessions late has the date of the run', () => {
   const terms = createRoundedIndex();
   const { days } = evaluateTerms(terms);

@@ -255,6 +255,11 @@ function listChangesOfAction(place: RuleSite, action: CorporateAction, at: numbe
   if (kind === 'cash' || type === 'SPIN_OFF')
     candidates.push(create('doubled', { ...action, value: 2 * value }, 'counted twice the'));
   if (kind === 'cash') candidates.push(create('inverted', { ...action, value: -value }, 'subtracted the'));
+  if (kind === 'cash')
+    for (const factor of UNIT_FACTORS) {
+      const amount = Number((factor * value).toPrecision(AMOUNT_DIGITS));
+      candidates.push(create('value', { ...action, value: amount }, ANOTHER_VALUE, amount));
+    }
   if (kind === 'ratio' && value > 0) {
     candidates.push(create('doubled', { ...action, value: value * value }, 'applied twice the'));
     candidates.push(create('inverted', { ...action, value: 1 / value }, 'applied inverted the'));
@@ -279,6 +284,12 @@ function findTaxRate({ document, own: { terms } }: RuleSite, { identifier, exDay
   return createWithholding(terms.market, document.pipeline.treatment.withholding_tax)(identifier, exDay);
 }
 
+/** Ratios of an amount in another unit, or with a shifted decimal point, to the amount, and its significant digits. */
+const UNIT_FACTORS = [0.01, 100, 0.1, 10];
+const AMOUNT_DIGITS = 12;
+
+const ANOTHER_VALUE = 'used another value of the';
+
 /** Largest ratio of shares, and largest ratio of an amount to that of the event. */
 const RATIO_MAX = 1000;
 const AMOUNT_RATIO_MAX = 20;
@@ -291,7 +302,7 @@ function createFreeAction(
 ): Candidate {
   const largest = ACTION_KINDS[before.type] === 'ratio' ? RATIO_MAX : AMOUNT_RATIO_MAX * guess;
   return {
-    ...create('value', change(guess), 'used another value of the', guess),
+    ...create('value', change(guess), ANOTHER_VALUE, guess),
     free: {
       guess,
       decimals: Math.max(2, countDecimals(guess)),

@@ -642,8 +642,7 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
         best = {
           ...result,
           isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
-          isConclusive: isShort(value, { width, decimals, guess }),
-          chance: computeChance(value, { width, decimals, guess }),
+          ...assess(value, { width: narrowLater(node, result, { slope, width, target }, search), decimals, guess }),
           isConfirmed: isConfirmed(node, result, search),
         };
       if (result !== null && result.agreement.reach >= outside.days.length) return best;
@@ -676,11 +675,34 @@ const isOwnValue = ({ manner, subject, free }: Candidate, value: number): boolea
 /** Decimals of a number that is not rounded. */
 const UNUSUAL_DECIMALS = 6;
 
+interface Slope {
+  /** Change of the level per unit of the value. */
+  readonly slope: number;
+  readonly width: number;
+  /** Position of the session of the slope. */
+  readonly target: number;
+}
+
+/** Returns half the range of a value of an event, whose effect lasts, that all levels up to the next difference allow. */
+function narrowLater(node: DifferenceNode, result: Tried, { slope, width, target }: Slope, search: Search): number {
+  if (target !== node.agreement.reach || result.candidates[0]!.edits[0]?.kind !== 'action') return width;
+  const later = (measureWidth(node, result, search) * search.outside.values[target]!) / (2 * Math.abs(slope));
+  return Math.min(width, later);
+}
+
+interface Precision {
+  readonly width: number;
+  readonly decimals: number;
+  readonly guess: number;
+}
+
+const assess = (value: number, precision: Precision): Pick<Tried, 'isConclusive' | 'chance'> => ({
+  isConclusive: isShort(value, precision),
+  chance: computeChance(value, precision),
+});
+
 /** Returns true for a number with few decimals, or in a short ratio to the guess, in a range that is narrow for it. */
-function isShort(
-  value: number,
-  { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
-): boolean {
+function isShort(value: number, { width, decimals, guess }: Precision): boolean {
   const isConclusive = (one: number, places: number, range: number): boolean =>
     hasDecimals(one, places) && range < CONCLUSIVE_WIDTH * computeUnit(places);
   const places = countPlaces(value, decimals);
@@ -700,10 +722,7 @@ const countPlaces = (value: number, decimals: number): number =>
 const UNIT_RATIOS = [0.01, 100];
 
 /** Returns the share of numbers in whose range there is one as short as a value, by its decimals or its ratio to the guess. */
-function computeChance(
-  value: number,
-  { width, decimals, guess }: { readonly width: number; readonly decimals: number; readonly guess: number },
-): number {
+function computeChance(value: number, { width, decimals, guess }: Precision): number {
   const ratio = value / guess;
   const places = countPlaces(value, decimals);
   // More decimals are more numbers.

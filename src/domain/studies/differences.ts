@@ -372,7 +372,13 @@ function listContradicted(
   return chosen.filter(({ position, candidate, isCertain }, k) => {
     const { subject, date, free, value } = candidate;
     // A difference that ends is no sign of an unknown cause of one that lasts.
-    const unknown = unexplained.breaks.length + (isPassing(candidate) ? passing : 0);
+    // A wrong level on an ex-date leaves one that lasts, but within the rounding.
+    const unknownDays = isRounded(position, acted[k]!.ratios, outside)
+      ? unexplained.skipped.length
+      : isPassing(candidate)
+        ? passing
+        : 0;
+    const unknown = unexplained.breaks.length + unknownDays;
     const isNearLeft = days
       .subarray(Math.max(0, position - AHEAD), position + 1 + AHEAD)
       .some((day) => left.has(day) && !(single.has(day) && isLasting(chosen[k]!, day, acted[k]!.ratios, outside)));
@@ -424,6 +430,11 @@ interface Acted {
 /** Returns the relative rounding of the ratio of two levels. */
 const computeRounding = (outside: OutsideLevels, t: number): number =>
   (4 * computeTolerance(outside, outside.values[t]!)) / outside.values[t]!;
+
+/** Returns true if the effect of a change on its session is within the rounding of the levels. */
+const isRounded = (position: number, ratios: Float64Array | null, outside: OutsideLevels): boolean =>
+  ratios !== null &&
+  Math.abs(ratios[position]! / (ratios[position - 1] ?? 1) - 1) <= computeRounding(outside, position);
 
 /** Subjects of conventions whose effect is nearly a constant rate. */
 const OF_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);

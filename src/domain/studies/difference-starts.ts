@@ -82,10 +82,7 @@ export function listStarts(start: DifferenceNode, best: DifferenceNode | null, s
   const measure = createSupport(start.own, outside);
   const support = (fits: readonly Fit[]): Supported => {
     const moves = measure(fits.at(-1)!.own);
-    const isSeen = fits.every(({ candidates: [one] }) => {
-      const sessions = listEventSessions(start.own, one!);
-      return sessions === null || countSupported(start.own, outside, { moves, sessions }) >= EVENTS_LEAST;
-    });
+    const isSeen = fits.every(({ candidates: [one] }) => isOfSeveral(start.own, one!, { moves, outside }));
     return { fits, support: isSeen ? moves.reduce((sum, one) => sum + one, 0) : -Infinity };
   };
   const addEach = (firsts: readonly Fit[], others: readonly Fit[]): Supported[] =>
@@ -176,19 +173,25 @@ function listEventSessions({ rule: { sm, list } }: Evaluation, candidate: Candid
 
 interface SupportMoves {
   readonly moves: Float64Array;
-  /** Sessions from which on an event acts, ascending. */
-  readonly sessions: readonly number[];
+  readonly outside: OutsideLevels;
 }
 
-/** Returns the number of events after which the returns support other levels, up to the next event. */
-function countSupported(
-  { rule: { sm } }: Evaluation,
-  { days }: OutsideLevels,
-  { moves, sessions }: SupportMoves,
-): number {
+/**
+ * Returns true unless a convention acts on reviews or events of which too few are followed by returns that support it, up
+ * to the next one. Each event that is followed by returns without it counts against it.
+ */
+export function isOfSeveral(
+  own: Evaluation,
+  candidate: Candidate,
+  { moves, outside: { days } }: SupportMoves,
+): boolean {
+  const sessions = listEventSessions(own, candidate);
+  if (sessions === null) return true;
+  const { sm } = own.rule;
   const sums = new Float64Array(sessions.length + 1);
   for (const [t, one] of moves.entries()) sums[findLastAtMost(sessions, sm.sessionAt(days[t]!)) + 1]! += one;
-  return sums.filter((sum) => sum >= SUPPORT_SESSION).length;
+  const against = candidate.types === undefined ? 0 : sums.filter((sum) => sum < -SUPPORT_SESSION).length;
+  return sums.filter((sum) => sum >= SUPPORT_SESSION).length - against >= EVENTS_LEAST;
 }
 
 /**

@@ -26,6 +26,7 @@ import {
   createSupport,
   findChained,
   findShorterRate,
+  isOfSeveral,
   listConventionsAt,
   listRateStarts,
   listStarts,
@@ -293,8 +294,10 @@ function refute(found: DifferenceNode, start: DifferenceNode, search: Search): D
   for (let k = 0; k < REFUTATIONS_MAX && search.runs < RUNS_MAX; k++) {
     const contradicted = listContradicted(best, start, search);
     if (contradicted.length === 0) break;
-    for (const candidate of contradicted.flatMap((one) => [one.candidate, ...one.rivals]))
-      search.contradicted.add(toKey(candidate));
+    for (const { candidate, rivals } of contradicted)
+      for (const one of [candidate, ...rivals])
+        // The event itself can do the same as a convention on one event.
+        if (candidate.types === undefined || one.types !== undefined) search.contradicted.add(toKey(one));
     best = explain(start, search);
   }
   return removeContradicted(best, start, search);
@@ -350,11 +353,8 @@ function explain(start: DifferenceNode, search: Search): DifferenceNode {
  * explain a session by chance where causes are left that are not known, or together with the next cause if it begins at
  * once. The changes of the start are not contradicted.
  */
-function listContradicted(
-  { chosen, unexplained, own }: DifferenceNode,
-  start: DifferenceNode,
-  { outside }: Search,
-): ChosenCandidate[] {
+function listContradicted(node: DifferenceNode, start: DifferenceNode, { outside }: Search): ChosenCandidate[] {
+  const { chosen, unexplained, own } = node;
   const { days } = outside;
   const others = new Set(chosen.map((one) => days[one.position]!));
   const single = findSingleDays(unexplained, days);
@@ -389,7 +389,7 @@ function listContradicted(
       expected[k]! * unknown >= CHANCE ||
       (expected[k]! > 1 && free !== undefined && date === null) ||
       (unknown > 0 && isOfReviews(candidate)) ||
-      isRefutedLater(chosen[k]!, own, acted[k]!, outside) ||
+      isRefutedLater(chosen[k]!, node, acted[k]!, outside) ||
       isOfChance(k) ||
       (!isCertain && isNearLeft)
     );
@@ -439,18 +439,20 @@ const isRounded = (position: number, ratios: Float64Array | null, outside: Outsi
 /** Subjects of conventions whose effect is nearly a constant rate. */
 const OF_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
 
-/** Returns true for a convention that makes no more returns agree than it ends the agreement of. */
+/** Returns true for a convention that makes no more returns agree than it ends the agreement of, or acts on one event. */
 function isRefutedLater(
   { candidate }: ChosenCandidate,
-  own: OwnLevels,
+  { own, unexplained }: DifferenceNode,
   { ratios, left }: Omit<Acted, 'others'>,
   outside: OutsideLevels,
 ): boolean {
   if (candidate.date !== null || ratios === null || left.size === 0) return false;
   const without = Float64Array.from(outside.days, (day, t) => levelOn(own, day) / ratios[t]!);
   const isOfRate = candidate.free?.isGradual === true || OF_RATES.has(candidate.subject);
-  const support = createSupport({ days: outside.days, levels: without }, outside, !isOfRate)(own);
-  return support.reduce((sum, one) => sum + one, 0) <= 0;
+  const moves = createSupport({ days: outside.days, levels: without }, outside, !isOfRate)(own);
+  const isAlone =
+    candidate.types !== undefined && unexplained.breaks.length > 0 && !isOfSeveral(own, candidate, { moves, outside });
+  return isAlone || moves.reduce((sum, one) => sum + one, 0) <= 0;
 }
 
 /**

@@ -625,10 +625,13 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
     }
     const tolerance = computeTolerance(outside, wanted) * (anchor === null ? 1 : 2);
     const near = { value: b, width: tolerance / Math.abs(slope) };
-    const { value: centre, width } =
-      target === reach && outside.decimals !== null
-        ? narrow(near, { runLevels, step: Math.max(step, 4 * near.width), from: reach, scale }, search)
-        : near;
+    const isNarrowed = target === reach && outside.decimals !== null;
+    const narrowed = isNarrowed
+      ? narrow(near, { runLevels, step: Math.max(step, 4 * near.width), from: reach, scale }, search)
+      : near;
+    // The levels before determine the scale within their rounding.
+    const ofScale = Number.isFinite(high) ? (((high - low) / (high + low)) * wanted) / Math.abs(slope) : 0;
+    const [centre, width] = [narrowed.value, Math.min(near.width, narrowed.width + ofScale)];
     for (const value of listShortNumbers(centre, width, { decimals, guess })) {
       if (!accepts(value) || isOwnValue(candidate, value)) continue;
       const changed = giveValue(candidate, value);
@@ -638,14 +641,15 @@ export function solveFree(node: DifferenceNode, candidate: Candidate, search: Se
       const isAhead = agreesAhead(node, brief, search);
       if (isAhead && best !== null && !isReviewed && haveEqualEffects(best, brief, tolerance / wanted)) continue;
       const result = isAhead ? complete(node, brief, search) : brief;
-      if (result !== null && (best === null || result.agreement.reach > best.agreement.reach))
-        best = {
-          ...result,
-          isUsual: decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals),
-          ...assess(value, { width: narrowLater(node, result, { slope, width, target }, search), decimals, guess }),
-          isConfirmed: isConfirmed(node, result, search),
-        };
-      if (result !== null && result.agreement.reach >= outside.days.length) return best;
+      if (result === null || (best !== null && result.agreement.reach < best.agreement.reach)) continue;
+      const precision = { width: narrowLater(node, result, { slope, width, target }, search), decimals, guess };
+      const isUsual = decimals >= UNUSUAL_DECIMALS || value === roundHalfAwayFromZero(value, decimals);
+      const assessed = assess(value, precision);
+      const isLonger = best === null || result.agreement.reach > best.agreement.reach;
+      // Of numbers with more decimals, the one that is there least by chance is preferred.
+      if (isLonger || (best!.isUsual === false && !isUsual && assessed.chance! < best!.chance!))
+        best = { ...result, isUsual, ...assessed, isConfirmed: isConfirmed(node, result, search) };
+      if (result.agreement.reach >= outside.days.length && isUsual) return best;
     }
   }
   return best;

@@ -1016,7 +1016,11 @@ function listFalls({ sm, session, held }: UnlistedInput): UnlistedEvent[] {
       .map((median, k) => measureMove(sm, from + k, column) - median)
       .filter((move) => !Number.isNaN(move));
     if (usual.length < USUAL_LEAST) return [];
-    const deviation = MAD_FACTOR * findMedian(usual.map(Math.abs));
+    // Few moves determine either measure roughly, and each is too large rather than too small after large moves.
+    const deviation = Math.min(
+      MAD_FACTOR * findMedian(usual.map(Math.abs)),
+      Math.hypot(...usual) / Math.sqrt(usual.length),
+    );
     const [close, before] = [sm.closeAt(session, column), sm.carriedClose(session - 1, column)];
     const expected = before * Math.exp(medians.at(-1)!);
     if (!(deviation > 0) || !(Math.log(close / expected) < -UNUSUAL * deviation)) return [];

@@ -984,9 +984,8 @@ function listSplits(sm: SessionMarket, session: number, column: number): Unliste
 const USUAL_SESSIONS = 60;
 const USUAL_LEAST = 20;
 
-/** Standard deviations of a fall that needs a reason, and those of a usual move. */
+/** Standard deviations of a fall that needs a reason. */
 const UNUSUAL = 4;
-const USUAL = 3;
 
 /** Standard deviation of a normal distribution over its median absolute deviation. */
 const MAD_FACTOR = 1.4826;
@@ -996,7 +995,7 @@ const NEW_SESSIONS = 10;
 
 /**
  * Returns payments and spin-offs of securities that fall far more than they usually do, relative to the others: with the
- * payment the move is a usual one.
+ * payment the move needs no reason.
  */
 function listFalls({ sm, session, held }: UnlistedInput): UnlistedEvent[] {
   const columns = [...held];
@@ -1025,7 +1024,7 @@ function listFalls({ sm, session, held }: UnlistedInput): UnlistedEvent[] {
     const expected = before * Math.exp(medians.at(-1)!);
     if (!(deviation > 0) || !(Math.log(close / expected) < -UNUSUAL * deviation)) return [];
     const isUsual = (payment: number): boolean =>
-      payment > 0 && Math.abs(Math.log((close + payment) / expected)) < USUAL * deviation;
+      payment > 0 && Math.abs(Math.log((close + payment) / expected)) < UNUSUAL * deviation;
     const [identifier, day, fall] = [sm.identifiers[column]!, sm.sessions[session]!, expected - close];
     const payment = createAction(identifier, day, { type: 'SPECIAL_DIVIDEND', value: fall });
     return [

@@ -1068,6 +1068,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
     const fits = all
       .filter((one) => one.agreement.reach > agreement.reach)
       .map((fit) => ({ ...fit, isCertain, expected: expectByChance(node, fit, { candidates, all }, search) }))
+      .filter((fit) => !isLongByChance(fit))
       .filter((fit) => agreesUpTo(node, fit, 1 + Math.min(least, agreement.reach + countEvidence(node, fit)), search));
     return removeDuplicates(sortFits(fits));
   };
@@ -1106,6 +1107,10 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   ];
   return sortFits([...pairs, ...result]);
 }
+
+/** Returns true for an event with a value of more decimals than usual, as one of several changes of the session has by chance. */
+const isLongByChance = ({ candidates: [one], isUsual, expected }: Tried): boolean =>
+  isUsual === false && one!.edits[0]?.kind === 'action' && expected! >= CHANCE;
 
 /** Maximum number of unlikely changes of reviews that are compared with one that explains a session. */
 const REVIEW_RIVALS_MAX = 20;

@@ -176,22 +176,49 @@ interface SupportMoves {
   readonly outside: OutsideLevels;
 }
 
+interface SupportCounts {
+  readonly supporting: number;
+  readonly against: number;
+}
+
 /**
- * Returns true unless a convention acts on reviews or events of which too few are followed by returns that support it, up
- * to the next one. Each event that is followed by returns without it counts against it.
+ * Counts the reviews or events that are followed by returns that support a convention of them, up to the next one, and
+ * those that are followed by returns without it. Returns null for other conventions.
  */
-export function isOfSeveral(
+function countSupport(
   own: Evaluation,
   candidate: Candidate,
   { moves, outside: { days } }: SupportMoves,
-): boolean {
+): SupportCounts | null {
   const sessions = listEventSessions(own, candidate);
-  if (sessions === null) return true;
+  if (sessions === null) return null;
   const { sm } = own.rule;
   const sums = new Float64Array(sessions.length + 1);
   for (const [t, one] of moves.entries()) sums[findLastAtMost(sessions, sm.sessionAt(days[t]!)) + 1]! += one;
-  const against = candidate.types === undefined ? 0 : sums.filter((sum) => sum < -SUPPORT_SESSION).length;
-  return sums.filter((sum) => sum >= SUPPORT_SESSION).length - against >= EVENTS_LEAST;
+  return {
+    supporting: sums.filter((sum) => sum >= SUPPORT_SESSION).length,
+    against: sums.filter((sum) => sum < -SUPPORT_SESSION).length,
+  };
+}
+
+/** Returns true unless too few reviews support a convention of them, or too few more events than are against it. */
+export function isOfSeveral(own: Evaluation, candidate: Candidate, support: SupportMoves): boolean {
+  const counts = countSupport(own, candidate, support);
+  if (counts === null) return true;
+  const { supporting, against } = counts;
+  return supporting - (candidate.types === undefined ? 0 : against) >= EVENTS_LEAST;
+}
+
+/** Reviews that support a convention of them that no other change of the reviews explains, for each that is against it. */
+const REVIEWS_MANY = 10;
+
+/** Returns true if many reviews support a convention of them: sessions without an explanation then have other causes. */
+export function isOfMany({ candidate, levels }: ChosenCandidate, own: Evaluation, outside: OutsideLevels): boolean {
+  if (levels === null) return false;
+  const { days } = own;
+  const moves = createSupport({ days, levels: levels.before }, outside)({ days, levels: levels.after });
+  const counts = countSupport(own, candidate, { moves, outside });
+  return counts !== null && counts.supporting >= REVIEWS_MANY * (1 + counts.against);
 }
 
 /**

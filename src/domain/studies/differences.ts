@@ -26,6 +26,7 @@ import {
   createSupport,
   findChained,
   findShorterRate,
+  isOfMany,
   isOfSeveral,
   listConventionsAt,
   listRateStarts,
@@ -223,7 +224,7 @@ function explainVariant(start: DifferenceNode, currency: string | null, search: 
   let best: DifferenceNode | null = null;
   const waiting: Unrefuted[] = [];
   const keep = (found: DifferenceNode, from: DifferenceNode): void => {
-    if (isDoubtful(found, from)) return;
+    if (isDoubtful(found, from, search)) return;
     if (best === null || explainsMore(found, best)) [first, best] = [from, found];
   };
   const follow = (starts: readonly DifferenceNode[]): boolean => {
@@ -262,8 +263,8 @@ const explainsMore = (node: DifferenceNode, other: DifferenceNode): boolean =>
   countLeft(node) < countLeft(other) || isBetter(node, other);
 
 /** Returns true if sessions stay unexplained after a convention of reviews: another change of the reviews may be the cause. */
-const isDoubtful = ({ unexplained }: DifferenceNode, { chosen }: DifferenceNode): boolean =>
-  unexplained.breaks.length > 0 && chosen.some(({ candidate }) => isOfReviews(candidate));
+const isDoubtful = ({ unexplained }: DifferenceNode, { chosen, own }: DifferenceNode, { outside }: Search): boolean =>
+  unexplained.breaks.length > 0 && chosen.some((one) => isOfReviews(one.candidate) && !isOfMany(one, own, outside));
 
 interface Unrefuted {
   readonly start: DifferenceNode;
@@ -388,7 +389,7 @@ function listContradicted(node: DifferenceNode, start: DifferenceNode, { outside
     return (
       expected[k]! * unknown >= CHANCE ||
       (expected[k]! > 1 && free !== undefined && date === null) ||
-      (unknown > 0 && isOfReviews(candidate)) ||
+      (unknown > 0 && isOfReviews(candidate) && !isOfMany(chosen[k]!, own, outside)) ||
       isRefutedLater(chosen[k]!, node, acted[k]!, outside) ||
       isOfChance(k) ||
       (!isCertain && isNearLeft)

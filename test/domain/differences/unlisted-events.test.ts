@@ -3,11 +3,13 @@ import { formatDay, parseValidDay, toWeekday } from '#domain/base/time.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { IndexDocument } from '#domain/definition/index-document.js';
 import { indexDecider } from '#domain/optimisation/derived-index.js';
+import { listConventions } from '#domain/studies/difference-conventions.js';
+import { isOfSeveral } from '#domain/studies/difference-starts.js';
 import { type CandidateTerms, evaluateTerms } from '#domain/studies/difference-terms.js';
 import { findDecimals, readFloat32 } from '#domain/studies/outside-levels.js';
 import { seeded } from '../../seeded.js';
 import { type ActionSketch, buildMarket } from '../backtest/market-builder.js';
-import { applyChanges, CALENDARS, explainCase, round } from './planted-differences.js';
+import { applyChanges, CALENDARS, explainCase, round, withDocument } from './planted-differences.js';
 
 const DATES: string[] = [];
 for (let day = parseValidDay('2020-01-02'); DATES.length < 420; day++)
@@ -324,4 +326,110 @@ test('wrong levels before and after a replacement do not hide it', () => {
     'ignored N00',
   ]);
   expect(sessions.unexplained.map(({ date }) => date)).toEqual([DATES[61], DATES[111]]);
+});
+
+/** Explains the levels of the total return with 2 decimals, whose run has other events than the store. */
+function explainOthers(
+  own: readonly ActionSketch[],
+  others: readonly ActionSketch[],
+  { baseValue = 1000, change = () => {} }: { baseValue?: number; change?: (values: Float64Array) => void } = {},
+) {
+  const create = (actions: readonly ActionSketch[]): CandidateTerms =>
+    createTerms({ close: tradeAfter([]), actions, treatment: 'total' }, baseValue);
+  const { days, levels } = evaluateTerms(create(others));
+  const outside = { days, values: round(levels, 2) };
+  change(outside.values);
+  return explainCase({ terms: create(own), outside, decimals: 2, plants: [] });
+}
+
+const createDividend = (at: number, value: number): ActionSketch => ({
+  name: 'N03',
+  type: 'DIVIDEND',
+  value,
+  ex: DATES[at]!,
+});
+
+test.each([0.01, 0.1, 10, 100])(
+  'a dividend times %s is one cause, not an event that is moved and corrected',
+  (factor) => {
+    const value = Number((0.64 * factor).toFixed(4));
+    const { causes, reproduced } = explainOthers([createDividend(100, 0.64)], [createDividend(100, value)]);
+    expect(causes.map(toName)).toEqual([['dividend', 'value', 'N03', DATES[100], value]]);
+    expect(reproduced).toBe(true);
+  },
+);
+
+test.each([
+  ['late', 100],
+  ['before few levels determine the scale', 12],
+])('an amount with more decimals than usual is found from all later levels: %s', (_, at) => {
+  const { causes, reproduced } = explainOthers([createDividend(at, 0.59)], [createDividend(at, 0.7375)]);
+  expect(causes.map(toName)).toEqual([['dividend', 'value', 'N03', DATES[at], 0.7375]]);
+  expect(reproduced).toBe(true);
+});
+
+test('one of several dividends within the rounding of the levels is not named next to a wrong level', () => {
+  const small = NAMES.slice(0, 8).map((name, k): ActionSketch => ({ ...createDividend(405, 0.036 + k / 500), name }));
+  const others = small.filter(({ name }) => name !== 'N03');
+  const change = (values: Float64Array): void => void (values[80]! += 0.5);
+  expect(explainOthers(small, others, { baseValue: 100 }).reproduced).toBe(true);
+  expect(explainOthers(small, others, { baseValue: 100, change }).causes).toEqual([]);
+});
+
+test('a payment is named where the security falls by more than four standard deviations, also against their median', () => {
+  const close = tradeAfter([{ name: 'N05', at: 100, amount: 2.1 }]);
+  const { causes, reproduced } = explainMissing(
+    { close, actions: [] },
+    { name: 'N05', type: 'SPECIAL_DIVIDEND', value: 2.1, ex: DATES[100]! },
+  );
+  expect(causes.map(toName)).toEqual([['special_dividend', 'added', 'N05', DATES[100], 2.1]]);
+  expect(reproduced).toBe(true);
+});
+
+test('a convention of events is supported by more events than are against it', () => {
+  const splits = [60, 100, 300].map((at, k): ActionSketch => ({
+    name: NAMES[k]!,
+    type: 'SPLIT',
+    value: 2,
+    ex: DATES[at]!,
+  }));
+  const own = evaluateTerms(createTerms({ close: tradeAfter([]), actions: splits }));
+  const [candidate] = listConventions({
+    own,
+    session: own.rule.sm.sessionAt(parseValidDay(DATES[100]!)),
+    begin: 1,
+  }).filter(({ subject }) => subject === 'split');
+  const measure = (...signs: readonly number[]): boolean => {
+    const moves = new Float64Array(own.days.length);
+    signs.forEach((sign, k) => (moves[own.days.indexOf(parseValidDay(splits[k]!.ex))] = 9 * sign));
+    const outside = { days: own.days, values: own.levels, decimals: 2 };
+    return isOfSeveral(own, candidate!, { moves, outside });
+  };
+  expect(measure(0, 1, 0)).toBe(false);
+  expect(measure(0, 1, 1)).toBe(true);
+  expect(measure(-1, 1, 1)).toBe(false);
+  expect(measure(1, 1, 1)).toBe(true);
+});
+
+test('a convention that many reviews support is named although a later step has no explanation', () => {
+  const create = (weightsAs: string): CandidateTerms =>
+    withDocument(createTerms({ close: tradeAfter([]), actions: [] }), 'X', (own) => ({
+      ...own,
+      rebalance: { frequency: 'monthly', anchor: 'first_session', effective_lag: 1, weights_as: weightsAs },
+      pipeline: { ...own.pipeline, weighting: { type: 'EqualWeight' } },
+    }));
+  const { days, levels } = evaluateTerms(create('weights'));
+  const at = days.indexOf(parseValidDay(DATES[270]!));
+  const values = round(
+    levels.map((level, t) => (t < at ? level : 1.00137 * level)),
+    8,
+  );
+  const { causes, sessions } = explainCase({
+    terms: create('shares'),
+    outside: { days: days.subarray(0, 290), values: values.subarray(0, 290) },
+    decimals: 8,
+    plants: [],
+  });
+  expect(causes.map(({ subject, manner }) => [subject, manner])).toEqual([['pricing', 'value']]);
+  expect(sessions.unexplained.map(({ date }) => date)).toEqual([DATES[270]]);
 });

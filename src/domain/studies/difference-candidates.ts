@@ -1053,10 +1053,7 @@ const DUE = [0.75, 1.25] as const;
 
 /** Returns the dividend that a security pays regularly and that its table lacks near a day, with the amounts around it. */
 function listMissingDividends({ market, identifiers }: SessionMarket, day: Day, column: number): UnlistedEvent[] {
-  const own = market.actions.filter(
-    ({ identifier, type, status }) =>
-      identifier === identifiers[column] && type === 'DIVIDEND' && status !== 'cancelled',
-  );
+  const own = groupDividends(market.actions).get(identifiers[column]!) ?? [];
   const position = own.findIndex(({ exDay }) => exDay > day);
   const [before, after] = position < 0 ? [own.at(-1), undefined] : [own[position - 1], own[position]];
   if (before === undefined || own.length < DIVIDENDS_LEAST) return [];
@@ -1074,6 +1071,23 @@ function listMissingDividends({ market, identifiers }: SessionMarket, day: Day, 
     },
   ];
 }
+
+/** Returns the dividends of each security, in the order of the actions. */
+function groupDividends(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
+  const known = dividends.get(actions);
+  if (known !== undefined) return known;
+  const grouped = new Map<string, CorporateAction[]>();
+  for (const action of actions) {
+    if (action.type !== 'DIVIDEND' || action.status === 'cancelled') continue;
+    const own = grouped.get(action.identifier);
+    if (own === undefined) grouped.set(action.identifier, [action]);
+    else own.push(action);
+  }
+  dividends.set(actions, grouped);
+  return grouped;
+}
+
+const dividends = new WeakMap<readonly CorporateAction[], ReadonlyMap<string, readonly CorporateAction[]>>();
 
 /** Largest ratio of a missing dividend to the one before. */
 const AMOUNT_MAX = 2;

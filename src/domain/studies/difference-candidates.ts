@@ -81,7 +81,7 @@ export interface RuleSite extends Site {
 const EVENT_SESSIONS = 4;
 
 /** Sessions after a review in which its weights show their first difference. */
-const REVIEWED_SESSIONS = 2;
+export const REVIEWED_SESSIONS = 2;
 
 /** Maximum number of sessions for which a price is carried. */
 export const CARRIED_MAX = 10;

@@ -12,6 +12,7 @@ import {
   listActionsNear,
   listHeldColumns,
   listPairColumns,
+  REVIEWED_SESSIONS,
   type RuleSite,
   type Site,
   dayOf,
@@ -346,7 +347,7 @@ const WEIGHT_DECIMALS = [2, 3, 4, 5, 6];
 /** Smallest change of a weight by rounding. */
 const WEIGHT_LEAST = 1e-9;
 
-/** Sessions of outside levels in which rounded weights show their first difference. */
+/** Sessions of outside levels, before later reviews, in which rounded weights show their first difference. */
 const WEIGHT_SESSIONS = 60;
 
 /**
@@ -355,7 +356,8 @@ const WEIGHT_SESSIONS = 60;
  */
 function listWeightCandidates({ document, ruleId, list, session, begin }: RuleSite): Candidate[] {
   const review = findCompositionInForce(list, session - 1);
-  if (!isRuleDocument(document) || review === undefined || session - begin > WEIGHT_SESSIONS) return [];
+  if (!isRuleDocument(document) || review === undefined) return [];
+  if (session - begin > WEIGHT_SESSIONS && session - review.session > REVIEWED_SESSIONS) return [];
   const { weights } = restoreDecided(review);
   return WEIGHT_DECIMALS.filter((decimals) => {
     const rounded = roundWeights(weights, decimals);

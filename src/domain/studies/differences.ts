@@ -33,7 +33,14 @@ import {
   listStarts,
   runFrom,
 } from './difference-starts.js';
-import { type ChosenCandidate, createChild, type DifferenceNode, type Fit, NO_RIVALS } from './difference-nodes.js';
+import {
+  type ChosenCandidate,
+  createChild,
+  type DifferenceNode,
+  type Fit,
+  NO_RIVALS,
+  type Rivals,
+} from './difference-nodes.js';
 import { createResult, type Difference } from './difference-result.js';
 import {
   applyEdits,
@@ -925,11 +932,8 @@ function findRepeatedLevel(node: DifferenceNode, { outside, known }: Search): Di
   const own = changeLevels(node.own, candidate.edits)!;
   const agreement = compareLevels(own, outside, node.unexplained);
   if (agreement.reach <= reach) return null;
-  return createChild(
-    node,
-    { candidates: [candidate], terms: own.terms, own, agreement },
-    { ...NO_RIVALS, isCertain: true },
-  );
+  const fit = { candidates: [candidate], terms: own.terms, own, agreement };
+  return createChild(node, fit, { ...createRivals(listUnmoved(node, fit)), isCertain: true });
 }
 
 /** Largest width of the range of a scale in units of its last decimal: a number in it is then hardly there by chance. */
@@ -1029,16 +1033,23 @@ function changeScale(node: DifferenceNode, value: number, outside: OutsideLevels
   const [before, day] = [outside.days[reach - 1] ?? -Infinity, outside.days[reach]!];
   const fit = create(day);
   const rivals = [...node.own.days].filter((one) => one > before && one < day).map(create);
-  // Where dates are moved, the scale can have changed before that.
+  rivals.push(...listUnmoved(node, fit));
+  return createChild(node, fit, createRivals(rivals));
+}
+
+const createRivals = (rivals: readonly Fit[]): Rivals => ({
+  ...NO_RIVALS,
+  rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
+  listRivals: () => rivals,
+});
+
+/** Returns the change of a level with the date that it has where the dates of all levels were moved after it. */
+function listUnmoved(node: DifferenceNode, fit: Fit): Fit[] {
   const { sm } = node.own.compositions;
-  const unmoved = sm.sessions[findRuleSession(node, day, sm.sessionAt(day))]!;
-  if (node.terms.reading.length > 0 && unmoved !== day)
-    rivals.push({ ...fit, candidates: [{ ...fit.candidates[0]!, date: unmoved }] });
-  return createChild(node, fit, {
-    ...NO_RIVALS,
-    rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
-    listRivals: () => rivals,
-  });
+  const [{ date, through, ...candidate }] = fit.candidates as [Candidate];
+  const unmoved = sm.sessions[findRuleSession(node, date!, sm.sessionAt(date!))]!;
+  if (node.terms.reading.length === 0 || unmoved === date) return [];
+  return [{ ...fit, candidates: [{ ...candidate, date: unmoved, through: through === null ? null : unmoved }] }];
 }
 
 const invert = (value: number | null): number | null => (value === null ? null : 1 / value);

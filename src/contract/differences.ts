@@ -236,11 +236,9 @@ export const DifferencesView = defineObject(() => ({
   }),
   remaining: z
     .strictObject({
-      dates: z
-        .array(z.string())
-        .meta({
-          description: 'Common sessions; of many sessions, equally spaced ones and those at the largest changes.',
-        }),
+      dates: z.array(z.string()).meta({
+        description: 'Common sessions; of many sessions, equally spaced ones and those at the largest changes.',
+      }),
       bps: z.array(z.array(z.number())).meta({
         description: 'Difference by session without none of the causes, the first one, the first two, and so on.',
       }),

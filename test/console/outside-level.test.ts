@@ -28,7 +28,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
   const explain = async (rows: typeof levels): Promise<void> => {
     const { page } = desk;
     const text = `date,value\n${rows.map(({ date, value }) => `${date},${value}`).join('\n')}\n`;
-    await page.getByLabel('File of levels').setInputFiles({
+    await page.getByLabel('File of levels', { exact: true }).setInputFiles({
       name: 'published.csv',
       mimeType: 'text/csv',
       buffer: Buffer.from(text),
@@ -73,7 +73,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
     const { page } = desk;
     const write = (date: string): string => date.split('-').toReversed().join('.');
     const lines = levels.slice(0, 180).map(({ date, value }) => `${write(date)};${String(value).replace('.', ',')}`);
-    await page.getByLabel('File of levels').setInputFiles({
+    await page.getByLabel('File of levels', { exact: true }).setInputFiles({
       name: 'spreadsheet.csv',
       mimeType: 'text/csv',
       buffer: Buffer.from(`Date;Close\n${lines.join('\n')}\n`),
@@ -121,7 +121,7 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
 
   test('a file with a level that is not a number is refused with its line', async () => {
     const { page } = desk;
-    await page.getByLabel('File of levels').setInputFiles({
+    await page.getByLabel('File of levels', { exact: true }).setInputFiles({
       name: 'broken.csv',
       mimeType: 'text/csv',
       buffer: Buffer.from('date,value\n2020-01-02,100\n2020-01-03,ten\n'),
@@ -130,7 +130,9 @@ describe.skipIf('why' in browserFailure)('the comparison of an index with a publ
   });
 
   const choose = (name: string, text: string): Promise<void> =>
-    desk.page.getByLabel('File of levels').setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+    desk.page
+      .getByLabel('File of levels', { exact: true })
+      .setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
 
   test('a file with several columns of numbers is read after the column is chosen by keyboard', async () => {
     const { page } = desk;

@@ -816,8 +816,10 @@ export function computeOpening(table: EffectTable, position: number, before: num
 function hasOpening(table: EffectRows, position: number, terms: GrowthTerms): boolean {
   const [ratio, rights] = [table.ratio[position]!, table.rights[position]!];
   const [special, cash] = [table.special[position]!, table.cash[position]!];
-  if (holdsShares(terms)) return ratio !== 1 || rights > 0 || special > 0 || cash > 0;
-  return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
+  if (holdsShares(terms)) return ratio !== 1 || rights > 0 || special !== 0 || cash !== 0;
+  return (
+    special !== 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep')
+  );
 }
 
 interface ListedEffect {

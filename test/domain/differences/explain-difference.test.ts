@@ -201,6 +201,18 @@ test.each([2, 4])('a level that is there %d times is an error of each session th
   expect(reproduced).toBe(true);
 });
 
+test('a special dividend that is added to the close before it, not subtracted, is inverted', () => {
+  const terms = createRoundedIndex();
+  const special = terms.market.actions.find(({ type }) => type === 'SPECIAL_DIVIDEND')!;
+  const explainAmount = (value: number | null) => {
+    const actions = terms.market.actions.flatMap((action) =>
+      action !== special ? [action] : value === null ? [] : [{ ...action, value }],
+    );
+    return explainRounded({ ...terms, market: { ...terms.market, actions } }).causes.map(({ manner }) => manner);
+  };
+  expect([null, -special.value].map(explainAmount)).toEqual([['ignored'], ['inverted']]);
+});
+
 test('an event that is two sessions late has the date of the run', () => {
   const terms = createRoundedIndex();
   const { days } = evaluateTerms(terms);

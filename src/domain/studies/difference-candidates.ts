@@ -354,7 +354,7 @@ function findBar({ sm }: RuleSite, session: number, column: number): PriceBar | 
 function listPriceCandidates(place: RuleSite): Candidate[] {
   const { sm, session } = place;
   const rates = listPairColumns(place);
-  const held = [...(findCompositionInForce(place.list, session - 1)?.columns ?? [])];
+  const held = listHeldColumns(place);
   return [...held, ...rates].flatMap((column): Candidate[] => {
     const subject = rates.includes(column) ? 'currency' : 'price';
     const bar = findBar(place, session, column);

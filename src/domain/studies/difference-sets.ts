@@ -1,6 +1,6 @@
 import { roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
-import { ACTION_KINDS } from '../market/market-data.js';
+import { ACTION_KINDS, readReference } from '../market/market-data.js';
 import type { Candidate } from './difference-candidates.js';
 import type { DifferenceNode } from './difference-nodes.js';
 import { attempt, type CauseSubject, evaluateWhole, measureSensitivity } from './difference-terms.js';
@@ -13,6 +13,7 @@ import {
   findAnchor,
   findReviewBegin,
   findSession,
+  isLargeFor,
   listAhead,
   PAIR_FAINT,
   RATIO_DECIMALS,
@@ -500,6 +501,28 @@ export function listRetypedPairs(node: DifferenceNode, candidates: readonly Cand
   );
   const pairs = retyped.flatMap((one) => conventions.map((other) => [one, other] as const));
   return pairs.slice(0, PAIRS_MAX / 2).flatMap((pair) => tryPair(node, { pair, isNear: true }, search));
+}
+
+/** Reference field by which the securities of a market close on the same holidays. */
+const HOLIDAY_FIELD = 'COUNTRY';
+
+/** Returns the prices of all securities of a country that are carried on a session: a holiday of its market. */
+export function listHolidaySets(node: DifferenceNode, candidates: readonly Candidate[], search: Search): Tried[] {
+  const { reference } = node.terms.market;
+  const countries = new Map<string, Candidate[]>();
+  for (const candidate of candidates) {
+    const { manner, subject, identifier, date, through } = candidate;
+    if (manner !== 'carried' || subject !== 'price' || identifier === null || date !== through) continue;
+    const country = readReference(reference, identifier, HOLIDAY_FIELD, date!);
+    if (typeof country === 'string') countries.set(country, [...(countries.get(country) ?? []), candidate]);
+  }
+  // A holiday of all markets is no session. Near the rounding, the prices of some country explain a session by chance.
+  if (countries.size < 2 || !isLargeFor(node, countries.size, search)) return [];
+  return [...countries.values()].flatMap((carried) => {
+    if (carried.length < 2) return [];
+    const result = tryAll(node, carried, search);
+    return result !== null && agreesUpTo(node, result, node.agreement.reach + 1, search) ? [result] : [];
+  });
 }
 
 /** Returns another value of an event together with a convention of events of its type. Evidence are many sessions. */

@@ -13,6 +13,7 @@ import { BOTH_DAY_COUNTS, listConventions, listConversions } from './difference-
 import { createEstimate, ESTIMATE_ERROR } from './difference-estimates.js';
 import type { OutsideComposition } from './difference-parts.js';
 import {
+  listHolidaySets,
   listLocalSets,
   isOfReviews,
   listFreePairs,
@@ -1111,6 +1112,7 @@ function listFits(node: DifferenceNode, search: Search): Tried[] {
   const events = others.slice(UNLIKELY_MAX).filter(({ edits: [edit], free }) => edit?.kind === 'action' && !free);
   const withEvents = [...tried, ...tryEach(events.slice(0, EVENTS_MAX))];
   const pairs = [
+    ...listHolidaySets(node, candidates, search),
     ...listLocalSets(node, { tried: withEvents, candidates }, search),
     ...listFixedPairs(node, [...tried, ...ofReviews], search),
     ...listRetypedPairs(node, candidates, search),

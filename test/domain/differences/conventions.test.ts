@@ -27,6 +27,7 @@ const RATES = { EURUSD: walk(21, 1.1, 0.005), GBPUSD: walk(22, 1.3, 0.005) };
 const delay = (rates: readonly number[]): number[] => rates.map((_, t) => rates[Math.max(0, t - 1)]!);
 
 interface Sketch {
+  readonly close?: Readonly<Record<string, readonly (number | null)[]>>;
   readonly rates?: Readonly<Record<string, readonly number[]>>;
   readonly currencies?: Readonly<Record<string, string>>;
   readonly actions?: readonly ActionSketch[];
@@ -37,6 +38,7 @@ interface Sketch {
 
 /** Returns an index with monthly reviews of securities in three currencies and two countries, or an overlay of it. */
 function createIndex({
+  close = {},
   rates = RATES,
   currencies = CURRENCIES,
   actions = [],
@@ -58,7 +60,7 @@ function createIndex({
   return {
     market: buildMarket({
       dates: DATES,
-      close: { ...CLOSE, ...rates },
+      close: { ...CLOSE, ...close, ...rates },
       actions,
       reference: Object.fromEntries(
         Object.entries(currencies).map(([name, CURRENCY], k) => [name, { CURRENCY, COUNTRY: k < 3 ? 'US' : 'CH' }]),
@@ -167,4 +169,39 @@ test('weights that are rounded at each review are found, also with another cause
   ]);
   expect(rounding[0]).toEqual({ rounded_weights: 3 });
   expect(reproduced).toBe(true);
+});
+
+/** Returns prices of which one is that of the session before. */
+const carry = <T>(prices: readonly T[], at: number): T[] => prices.with(at, prices[at - 1]!);
+
+test('the prices of all securities of a country that are carried on a session are found together', () => {
+  const changed = createIndex({
+    close: Object.fromEntries(['N3', 'N4', 'N5'].map((name) => [name, carry(CLOSE[name]!, 60)])),
+  });
+  const { days, levels } = evaluateTerms(changed);
+  const { causes, reproduced } = explainCase({
+    terms: createIndex(),
+    outside: { days, values: round(levels, 4) },
+    decimals: 4,
+    plants: [],
+  });
+  expect(causes.map(({ manner, identifier, date }) => `${manner} ${identifier} ${date}`)).toEqual(
+    ['N3', 'N4', 'N5'].map((name) => `carried ${name} ${DATES[60]}`),
+  );
+  expect(reproduced).toBe(true);
+});
+
+test('the carried price of a security that a constituent has spun off is found', () => {
+  const spun = walk(31, 40, 0.03).map((price, t) => (t < 40 ? null : price));
+  const actions: ActionSketch[] = [{ name: 'N0', type: 'SPIN_OFF', value: 0.5, ex: DATES[40]!, related: 'S' }];
+  const { days, levels } = evaluateTerms(createIndex({ close: { S: carry(spun, 43) }, actions }));
+  const { causes } = explainCase({
+    terms: createIndex({ close: { S: spun }, actions }),
+    outside: { days, values: round(levels, 4) },
+    decimals: 4,
+    plants: [],
+  });
+  expect(causes.map(({ manner, identifier, date }) => `${manner} ${identifier} ${date}`)).toEqual([
+    `carried S ${DATES[43]}`,
+  ]);
 });

@@ -40,9 +40,15 @@ export interface Fit {
 }
 
 /** Changes that explain a session as well as a cause. */
-export type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain' | 'expected'>;
+type Rivals = Pick<ChosenCandidate, 'rivals' | 'listRivals' | 'isCertain' | 'expected'>;
 
 export const NO_RIVALS: Rivals = { rivals: [], listRivals: () => [], isCertain: false, expected: 0 };
+
+export const createRivals = (rivals: readonly Fit[]): Rivals => ({
+  ...NO_RIVALS,
+  rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
+  listRivals: () => rivals,
+});
 
 /** Returns the state after changes that explain its first difference. */
 export function createChild(

@@ -381,13 +381,7 @@ function createCause(choice: ChosenCandidate, k: number, input: CauseInput): Cau
   let runs = hasReviews ? RIVAL_RUNS_MAX : 0;
   const runWith = ([rival]: readonly Candidate[]): OwnLevels | null =>
     isOfReview(rival!) && runs-- > 0
-      ? attempt(() =>
-          evaluateChanged(start.own, [
-            ...listEdits(choices.slice(0, k)),
-            ...rival!.edits,
-            ...listEdits(choices.slice(k + 1)),
-          ]),
-        )
+      ? attempt(() => evaluateChanged(start.own, listEdits(choices.with(k, { ...choice, candidate: rival! }))))
       : null;
   const rivals = listRivals()
     .filter(

@@ -448,7 +448,7 @@ export function listRateStarts(start: DifferenceNode, search: Search): Conventio
 }
 
 /** Subjects of conventions of fixed size that act as a rate. */
-const OF_FIXED_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
+export const OF_FIXED_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
 
 /** Part of the levels in which two rates are equally good. */
 const NEARLY = 0.01;

@@ -32,15 +32,16 @@ import {
   listConventionsAt,
   listRateStarts,
   listStarts,
+  OF_FIXED_RATES,
   runFrom,
 } from './difference-starts.js';
 import {
   type ChosenCandidate,
   createChild,
+  createRivals,
   type DifferenceNode,
   type Fit,
   NO_RIVALS,
-  type Rivals,
 } from './difference-nodes.js';
 import { createResult, type Difference } from './difference-result.js';
 import {
@@ -321,8 +322,7 @@ const createStarts = (start: DifferenceNode, starts: readonly ConventionStart[])
     fits.reduce(
       (node, fit, k) =>
         createChild(node, fit, {
-          ...NO_RIVALS,
-          ...(k === 0 ? { rivals: rivals.map(({ candidates: [one] }) => one!), listRivals: () => rivals } : {}),
+          ...createRivals(k === 0 ? rivals : []),
           isCertain: true,
         }),
       start,
@@ -445,9 +445,6 @@ const isRounded = (position: number, ratios: Float64Array | null, outside: Outsi
   ratios !== null &&
   Math.abs(ratios[position]! / (ratios[position - 1] ?? 1) - 1) <= computeRounding(outside, position);
 
-/** Subjects of conventions whose effect is nearly a constant rate. */
-const OF_RATES: ReadonlySet<CauseSubject> = new Set(['fee', 'financing', 'day_count']);
-
 /** Returns true for a convention that makes no more returns agree than it ends the agreement of, or acts on one event. */
 function isRefutedLater(
   { candidate }: ChosenCandidate,
@@ -457,7 +454,7 @@ function isRefutedLater(
 ): boolean {
   if (candidate.date !== null || ratios === null || left.size === 0) return false;
   const without = Float64Array.from(outside.days, (day, t) => levelOn(own, day) / ratios[t]!);
-  const isOfRate = candidate.free?.isGradual === true || OF_RATES.has(candidate.subject);
+  const isOfRate = candidate.free?.isGradual === true || OF_FIXED_RATES.has(candidate.subject);
   const moves = createSupport({ days: outside.days, levels: without }, outside, !isOfRate)(own);
   const isAlone =
     candidate.types !== undefined && unexplained.breaks.length > 0 && !isOfSeveral(own, candidate, { moves, outside });
@@ -1037,12 +1034,6 @@ function changeScale(node: DifferenceNode, value: number, outside: OutsideLevels
   rivals.push(...listUnmoved(node, fit));
   return createChild(node, fit, createRivals(rivals));
 }
-
-const createRivals = (rivals: readonly Fit[]): Rivals => ({
-  ...NO_RIVALS,
-  rivals: rivals.map(({ candidates: [candidate] }) => candidate!),
-  listRivals: () => rivals,
-});
 
 /** Returns the change of a level with the date that it has where the dates of all levels were moved after it. */
 function listUnmoved(node: DifferenceNode, fit: Fit): Fit[] {

@@ -1,3 +1,4 @@
+import { computeCovariance, computeReturns } from '../analytics/returns.js';
 import { findLastAtMost, roundHalfAwayFromZero } from '../base/numbers.js';
 import type { Day } from '../base/time.js';
 
@@ -249,10 +250,10 @@ const SAME_INDEX = 0.99;
 export function compareReturns(own: OwnLevels, outside: OutsideLevels): ComparedReturns {
   const common = selectCommon(outside, own);
   const levels = Float64Array.from(common.days, (day) => levelOn(own, day));
-  const [a, b] = [levels, common.values].map((values) => values.slice(1).map((value, t) => value / values[t]! - 1));
-  const [aa, ab, bb] = [sumProducts(a!, a!), sumProducts(a!, b!), sumProducts(b!, b!)];
+  const [a, b] = [computeReturns(levels), computeReturns(common.values)];
+  const [aa, ab, bb] = [computeCovariance(a, a), computeCovariance(a, b), computeCovariance(b, b)];
   const compared = {
-    count: a!.length,
+    count: a.length,
     equal: countEqualReturns(own, common),
     correlation: aa > 0 && bb > 0 ? ab / Math.sqrt(aa * bb) : null,
   };
@@ -261,12 +262,6 @@ export function compareReturns(own: OwnLevels, outside: OutsideLevels): Compared
   if (!isOther || count < RETURNS_LEAST) return compared;
   const sentence = `Hardly any return agrees (${equal} of ${count}), and the correlation of the returns is ${correlation.toFixed(4)}: most likely these are levels of another index, in another currency or with moved dates.`;
   return { ...compared, sentence };
-}
-
-/** Returns the sum of the products of two samples less their means. */
-function sumProducts(a: Float64Array, b: Float64Array): number {
-  const [meanA, meanB] = [a, b].map((values) => values.reduce((sum, value) => sum + value, 0) / values.length);
-  return a.reduce((sum, value, t) => sum + (value - meanA!) * (b[t]! - meanB!), 0);
 }
 
 /** Returns outside / own - 1 on every common session. */
